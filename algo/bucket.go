@@ -1,0 +1,193 @@
+package algo
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stint-dev/stint"
+)
+
+// TokenBucket starts full, refills continuously at the limit's rate and holds at
+// most Burst tokens; a request passes if its cost is there. Over any span of
+// length t it admits at most Burst + rate × t.
+//
+// The same bucket seen as a schedule is the generic cell rate algorithm (ITU-T
+// I.371), so its decisions are gcra's.
+var TokenBucket stint.CellAlgorithm = bucket("token_bucket")
+
+// LeakyBucket is a leaky bucket as a meter: requests fill it, it leaks
+// continuously at the limit's rate, and a request passes if its cost still fits
+// below Burst. It decides as [TokenBucket] does, seen upside down.
+var LeakyBucket stint.CellAlgorithm = bucket("leaky_bucket")
+
+// bucket keeps a debt in units shared by time and cost: each microsecond
+// forgives gain, each unit of cost is worth price. Nothing is ever rounded.
+//
+//	cell:   at    the instant of the last charge
+//	        debt  what was owed then
+//	params: gain, price, burst; full, the microseconds that forgive burst
+type bucket string
+
+const (
+	gain = iota
+	price
+	burst
+	full
+)
+
+func (b bucket) Name() string { return string(b) }
+
+func (b bucket) Words() int { return 2 }
+
+func (b bucket) Compile(l stint.Limit) (stint.Params, error) {
+	if err := checkLimit(l); err != nil {
+		return stint.Params{}, err
+	}
+	return compileBucket(l, l.Capacity())
+}
+
+// compileBucket finds the units in which capacity can be kept.
+func compileBucket(l stint.Limit, capacity int64) (stint.Params, error) {
+	if l.Count == 0 {
+		return stint.Params{}, nil
+	}
+	g, p, ok := ratio(l.Count, l.Window.Microseconds(), capacity)
+	if !ok {
+		return stint.Params{}, fmt.Errorf("limit %v can not be kept to one in a million with room for %d: "+
+			"a full bucket is worth %.3g years; write a smaller burst or a shorter window",
+			l, capacity, l.Window.Hours()/8760*float64(capacity)/float64(l.Count))
+	}
+	return stint.Params{gain: g, price: p, burst: l.Capacity(), full: ceilDiv(capacity*p, g)}, nil
+}
+
+func (b bucket) Capacity(p *stint.Params) int64 { return p[burst] }
+
+func (b bucket) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint.Ask) (stint.Cell, stint.Verdict) {
+	if p[burst] == 0 {
+		return takeNothing(c, ask)
+	}
+	c, debt, lag := owed(c, p, int64(now))
+	charged, ok := charge(debt, p[burst]*p[price], p, ask)
+	if ok && ask.Cost != 0 {
+		c = stint.Cell{int64(now) + lag, charged}
+		debt = charged
+	}
+	return c, b.verdict(ok, debt, lag, p, ask)
+}
+
+// takeNothing is Take under a limit of 0.
+func takeNothing(c stint.Cell, ask stint.Ask) (stint.Cell, stint.Verdict) {
+	if ask.Forced || ask.Cost < 0 {
+		return c, stint.Verdict{OK: true}
+	}
+	return c, stint.Verdict{RetryAfter: stint.Never}
+}
+
+// owed returns the debt in c at now. lag is how far now is behind the cell; a
+// cell too far ahead comes back moved to now.
+func owed(c stint.Cell, p *stint.Params, now int64) (moved stint.Cell, debt, lag int64) {
+	at, debt := c[0], c[1]
+	if at > now {
+		if lag = at - now; lag <= forgiven(debt, p) {
+			return c, debt, lag
+		}
+		return stint.Cell{now, debt}, debt, 0
+	}
+	elapsed := now - at
+	if elapsed >= p[full] && elapsed >= forgiven(debt, p) {
+		return c, 0, 0
+	}
+	return c, max(0, debt-elapsed*p[gain]), 0
+}
+
+// forgiven is the time that pays off debt.
+func forgiven(debt int64, p *stint.Params) int64 { return ceilDiv(debt, p[gain]) }
+
+// charge returns the debt after the ask and whether it fits below most.
+func charge(debt, most int64, p *stint.Params, ask stint.Ask) (int64, bool) {
+	switch {
+	case ask.Cost < 0:
+		if -ask.Cost > stint.MaxUnits/p[price] {
+			return 0, true
+		}
+		return max(0, debt+ask.Cost*p[price]), true
+	case ask.Forced:
+		if ask.Cost > stint.MaxUnits/p[price] {
+			return stint.MaxUnits, true
+		}
+		return min(debt+ask.Cost*p[price], stint.MaxUnits), true
+	case ask.Cost > most/p[price]:
+		return debt, false
+	}
+	after := debt + max(ask.Cost, 1)*p[price]
+	return after, after <= most
+}
+
+// verdict reads a debt.
+func (b bucket) verdict(ok bool, debt, lag int64, p *stint.Params, ask stint.Ask) stint.Verdict {
+	most := p[burst] * p[price]
+	v := stint.Verdict{OK: ok}
+	if debt == 0 {
+		v.Remaining = p[burst]
+	} else {
+		v.Remaining = max(0, (most-debt)/p[price])
+		v.ResetAfter = micros(lag + forgiven(debt, p))
+		v.NextAfter = micros(lag + forgiven(debt-most+(v.Remaining+1)*p[price], p))
+	}
+	if !ok {
+		v.RetryAfter = stint.Never
+		if cost := max(ask.Cost, 1); cost <= p[burst] {
+			v.RetryAfter = micros(lag + forgiven(debt+cost*p[price]-most, p))
+		}
+	}
+	return v
+}
+
+func (b bucket) Expires(c stint.Cell, p *stint.Params) stint.Micros {
+	if p[burst] == 0 {
+		return 0
+	}
+	return stint.Micros(c[0] + forgiven(c[1], p))
+}
+
+// Carry counts the use in units. Between the last charge and now the faster of
+// the two rates forgives, since the moment of the change is not known; and no
+// more than a full bucket is carried, so that nobody waits longer than the new
+// limit's own refill.
+func (b bucket) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
+	if old[burst] == 0 || p[burst] == 0 {
+		return stint.Cell{}
+	}
+	c, debt, lag := owed(c, old, int64(now))
+	slow := stint.Cell{c[0], inUnits(c[1], old[price], p)}
+	_, other, _ := owed(slow, p, int64(now))
+	return stint.Cell{int64(now) + lag, min(inUnits(debt, old[price], p), other)}
+}
+
+// inUnits turns a debt counted in oldPrice into one counted in p, rounded up, to
+// a whole unit of cost where the exact value can not be computed below 2^53; at
+// most a full bucket.
+func inUnits(debt, oldPrice int64, p *stint.Params) int64 {
+	whole, rest := debt/oldPrice, debt%oldPrice
+	if whole >= p[burst] {
+		return p[burst] * p[price]
+	}
+	if rest > stint.MaxUnits/p[price] {
+		return (whole + 1) * p[price]
+	}
+	return whole*p[price] + ceilDiv(rest*p[price], oldPrice)
+}
+
+func (b bucket) Explain(l stint.Limit) (string, []string) {
+	if l.Count == 0 {
+		return "refuses everything", nil
+	}
+	most := l.Capacity()
+	return fmt.Sprintf("at most %d at once, then one every %v; at most %d in any %v",
+		most, interval(l), most+l.Count, l.Window), nil
+}
+
+// interval is the time between two units, rounded to the microsecond.
+func interval(l stint.Limit) time.Duration {
+	return (l.Window / time.Duration(l.Count)).Round(time.Microsecond)
+}

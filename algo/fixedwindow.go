@@ -1,0 +1,109 @@
+package algo
+
+import (
+	"fmt"
+
+	"github.com/stint-dev/stint"
+)
+
+// FixedWindow counts the cost in each window; windows are aligned to the Unix
+// epoch. Its weakness is the edge: the whole limit at the end of one window and
+// again at the start of the next, so twice the limit within an instant.
+var FixedWindow stint.CellAlgorithm = fixedWindow{}
+
+// fixedWindow keeps
+//
+//	cell:   last   the instant of the last charge, which names its window
+//	        count  the cost charged in that window
+//	params: limit, window in microseconds
+type fixedWindow struct{}
+
+const (
+	limit = iota
+	window
+)
+
+func (fixedWindow) Name() string { return "fixed_window" }
+
+func (fixedWindow) Words() int { return 2 }
+
+func (f fixedWindow) Compile(l stint.Limit) (stint.Params, error) {
+	if err := checkLimit(l); err != nil {
+		return stint.Params{}, err
+	}
+	return stint.Params{limit: l.Count, window: l.Window.Microseconds()}, checkNoBurst(l, f.Name())
+}
+
+func (fixedWindow) Capacity(p *stint.Params) int64 { return p[limit] }
+
+func (fixedWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint.Ask) (stint.Cell, stint.Verdict) {
+	if p[limit] == 0 {
+		return takeNothing(c, ask)
+	}
+	last, count, lag := int64(c[0]), c[1], int64(0)
+	at := int64(now)
+	if last > at {
+		if lag = last - at; lag <= endOf(last, p)-last {
+			at = last
+		} else {
+			c, lag = stint.Cell{at, count}, 0
+		}
+	} else if last < startOf(at, p) {
+		count = 0
+	}
+	after, ok := countUp(count, p[limit], ask)
+	if ok && ask.Cost != 0 {
+		c = stint.Cell{at, after}
+		count = after
+	}
+	end := micros(lag + endOf(at, p) - at)
+	v := stint.Verdict{OK: ok, Remaining: max(0, p[limit]-count), ResetAfter: end}
+	if count > 0 {
+		v.NextAfter = end
+	}
+	if !ok {
+		v.RetryAfter = end
+		if ask.Cost > p[limit] {
+			v.RetryAfter = stint.Never
+		}
+	}
+	return c, v
+}
+
+// countUp returns the count after the ask and whether it fits below most.
+func countUp(count, most int64, ask stint.Ask) (int64, bool) {
+	switch {
+	case ask.Cost < 0:
+		return max(0, count+max(ask.Cost, -stint.MaxUnits)), true
+	case ask.Forced:
+		return min(count+min(ask.Cost, stint.MaxUnits), stint.MaxUnits), true
+	}
+	cost := max(ask.Cost, 1)
+	return count + min(cost, stint.MaxUnits), cost <= most-count
+}
+
+// startOf is the start of the window that t is in.
+func startOf(t int64, p *stint.Params) int64 { return t - t%p[window] }
+
+// endOf is the end of the window that t is in.
+func endOf(t int64, p *stint.Params) int64 { return startOf(t, p) + p[window] }
+
+func (fixedWindow) Expires(c stint.Cell, p *stint.Params) stint.Micros {
+	if c[1] == 0 || p[limit] == 0 {
+		return 0
+	}
+	return stint.Micros(endOf(c[0], p))
+}
+
+// Carry needs to do nothing: the instant of the last charge and the live window
+// say whether the count still holds.
+func (fixedWindow) Carry(c stint.Cell, _, _ *stint.Params, _ stint.Micros) stint.Cell { return c }
+
+func (fixedWindow) Explain(l stint.Limit) (string, []string) {
+	if l.Count == 0 {
+		return "refuses everything", nil
+	}
+	sentence := fmt.Sprintf("at most %d in each window of %v, all of them at once if they come so", l.Count, l.Window)
+	return sentence, []string{fmt.Sprintf("a fixed window lets up to %d through within an instant at the edge of two windows: "+
+		"sliding_window_counter or token_bucket do not", 2*l.Count)}
+}

@@ -1,0 +1,167 @@
+package algo
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stint-dev/stint"
+)
+
+// LeakyQueue is a leaky bucket as a queue: requests leave at the limit's rate,
+// first in, first out, so the output has no bursts. A request that comes too
+// early is admitted with a Delay; one that would wait too long, or find too many
+// waiting, is refused. At least one of the two bounds must be set.
+//
+// With a Burst above 1 that many may leave at once before requests are delayed.
+// A Limit without a Burst has a burst of 1.
+type LeakyQueue struct {
+	// MaxWait is the longest delay. 0 leaves it to MaxWaiting.
+	MaxWait time.Duration
+	// MaxWaiting is the most units that may wait. 0 leaves it to MaxWait.
+	MaxWaiting int64
+}
+
+var _ stint.QueueAlgorithm = LeakyQueue{}
+
+// The params of a queue are those of a bucket, whose debt may pass the burst by
+// at most over; full pays off both.
+const over = full + 1
+
+// Name returns "leaky_queue". In a rules file it is a leaky_bucket with a queue.
+func (q LeakyQueue) Name() string { return "leaky_queue" }
+
+// Words implements [stint.CellAlgorithm].
+func (q LeakyQueue) Words() int { return 2 }
+
+// Compile implements [stint.Algorithm].
+func (q LeakyQueue) Compile(l stint.Limit) (stint.Params, error) {
+	if err := checkLimit(l); err != nil {
+		return stint.Params{}, err
+	}
+	if q.MaxWait < 0 || q.MaxWaiting < 0 || q.MaxWait == 0 && q.MaxWaiting == 0 {
+		return stint.Params{}, errors.New("a queue needs a bound: give max_wait, max_waiting or both, above 0")
+	}
+	if l.Count == 0 {
+		return stint.Params{}, nil
+	}
+	l.Burst = max(l.Burst, 1)
+	waiting := q.MaxWaiting
+	if waiting == 0 {
+		f := float64(l.Count) / float64(l.Window) * float64(q.MaxWait)
+		waiting = int64(min(f, float64(stint.MaxUnits))) + 1
+	}
+	if waiting > stint.MaxUnits-l.Burst {
+		return stint.Params{}, fmt.Errorf("a queue of %d is too long: at most %d less the burst", waiting, stint.MaxUnits)
+	}
+	p, err := compileBucket(l, l.Burst+waiting)
+	if err != nil {
+		return p, err
+	}
+	p[over] = waiting * p[price]
+	if wait := q.MaxWait.Microseconds(); q.MaxWait > 0 && wait <= p[over]/p[gain] {
+		p[over] = wait * p[gain]
+	}
+	p[full] = ceilDiv(p[burst]*p[price]+p[over], p[gain])
+	return p, nil
+}
+
+// Capacity implements [stint.Algorithm]. It counts those that may leave at once
+// and those that may wait.
+func (q LeakyQueue) Capacity(p *stint.Params) int64 {
+	if p[burst] == 0 {
+		return 0
+	}
+	return p[burst] + p[over]/p[price]
+}
+
+// MaxDelay implements [stint.QueueAlgorithm].
+func (q LeakyQueue) MaxDelay(p *stint.Params) time.Duration {
+	if p[burst] == 0 {
+		return 0
+	}
+	return micros(ceilDiv(p[over], p[gain]))
+}
+
+// Take implements [stint.CellAlgorithm]. A cost above the burst leaves when the
+// bucket is empty, and the next one waits for all of it.
+func (q LeakyQueue) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint.Ask) (stint.Cell, stint.Verdict) {
+	if p[burst] == 0 {
+		return takeNothing(c, ask)
+	}
+	c, debt, lag := owed(c, p, int64(now))
+	early := tooEarly(debt, p, ask.Cost)
+	ok := early <= p[over] && ask.Cost <= stint.MaxUnits/p[price]
+	after, charged := charge(debt, stint.MaxUnits, p, ask)
+	if ok = charged && (ok || ask.Forced || ask.Cost < 0); ok && ask.Cost != 0 {
+		c = stint.Cell{int64(now) + lag, after}
+		debt = after
+	}
+	v := q.verdict(debt, lag, p)
+	v.OK = ok
+	switch {
+	case ask.Cost > stint.MaxUnits/p[price]:
+		if !ok {
+			v.RetryAfter = stint.Never
+		}
+	case !ok:
+		v.RetryAfter = micros(lag + forgiven(early-p[over], p))
+	case ask.Cost > 0 && !ask.Forced && early > 0:
+		v.Delay = micros(lag + forgiven(early, p))
+	}
+	return c, v
+}
+
+// tooEarly is the debt that must be paid off before cost may leave, at least 0.
+func tooEarly(debt int64, p *stint.Params, cost int64) int64 {
+	free := p[burst] - min(max(cost, 1), p[burst])
+	return max(0, debt-free*p[price])
+}
+
+// verdict reads a debt.
+func (q LeakyQueue) verdict(debt, lag int64, p *stint.Params) stint.Verdict {
+	var v stint.Verdict
+	room := p[over] + (p[burst]-1)*p[price] - debt
+	if room >= 0 {
+		v.Remaining = room/p[price] + 1
+	}
+	if debt > 0 {
+		v.ResetAfter = micros(lag + forgiven(debt, p))
+		v.NextAfter = micros(lag + forgiven(max(0, v.Remaining*p[price]-room), p))
+	}
+	return v
+}
+
+// Expires implements [stint.CellAlgorithm].
+func (q LeakyQueue) Expires(c stint.Cell, p *stint.Params) stint.Micros {
+	return bucket("").Expires(c, p)
+}
+
+// Carry implements [stint.CellAlgorithm].
+func (q LeakyQueue) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
+	if old[burst] == 0 || p[burst] == 0 {
+		return stint.Cell{}
+	}
+	wide := *p
+	wide[burst] += p[over] / p[price]
+	return bucket("").Carry(c, old, &wide, now)
+}
+
+// Explain implements [stint.Algorithm].
+func (q LeakyQueue) Explain(l stint.Limit) (string, []string) {
+	if l.Count == 0 {
+		return "refuses everything", nil
+	}
+	s := fmt.Sprintf("lets one through every %v", interval(l))
+	if l.Burst > 1 {
+		s = fmt.Sprintf("lets %d through at once, then one every %v", l.Burst, interval(l))
+	}
+	s += "; the others wait"
+	if q.MaxWaiting > 0 {
+		s += fmt.Sprintf(", at most %d of them", q.MaxWaiting)
+	}
+	if q.MaxWait > 0 {
+		s += fmt.Sprintf(", at most %v", q.MaxWait)
+	}
+	return s, nil
+}

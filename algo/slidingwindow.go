@@ -1,0 +1,188 @@
+package algo
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stint-dev/stint"
+)
+
+// SlidingWindowCounter keeps the counts of this window and the one before, and
+// takes the part of the previous one that a window ending now would still cover:
+//
+//	previous × (1 - elapsed/window) + current + cost ≤ limit
+//
+// with windows aligned to the Unix epoch and no rounding. It admits about the
+// limit in any window.
+var SlidingWindowCounter stint.CellAlgorithm = slidingWindow{}
+
+// slidingWindow keeps
+//
+//	cell:   last     the instant of the last charge, which names its window
+//	        current  the cost charged in that window
+//	        previous the cost charged in the window before
+//	params: limit, window in microseconds; tick, ticks
+//
+// A window has ticks of tick microseconds, so many that limit × ticks is at most
+// 2^52. A tick is one microsecond but for limits above 52,000 a day and the like;
+// elapsed time is rounded down to ticks, which never lets more through.
+type slidingWindow struct{}
+
+const (
+	tick = window + 1 + iota
+	ticks
+)
+
+func (slidingWindow) Name() string { return "sliding_window_counter" }
+
+func (slidingWindow) Words() int { return 3 }
+
+func (s slidingWindow) Compile(l stint.Limit) (stint.Params, error) {
+	if err := checkLimit(l); err != nil {
+		return stint.Params{}, err
+	}
+	if err := checkNoBurst(l, s.Name()); err != nil {
+		return stint.Params{}, err
+	}
+	w := l.Window.Microseconds()
+	most := stint.MaxUnits / max(l.Count, 1)
+	t := ceilDiv(w, most)
+	if t > 1 && most < 1_000_000 {
+		return stint.Params{}, fmt.Errorf("limit %v can not be kept to one in a million: "+
+			"write a smaller limit, or use token_bucket", l)
+	}
+	return stint.Params{limit: l.Count, window: w, tick: t, ticks: ceilDiv(w, t)}, nil
+}
+
+func (slidingWindow) Capacity(p *stint.Params) int64 { return p[limit] }
+
+func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint.Ask) (stint.Cell, stint.Verdict) {
+	if p[limit] == 0 {
+		return takeNothing(c, ask)
+	}
+	at, lag := int64(now), int64(0)
+	if last := c[0]; last > at {
+		if lag = last - at; lag <= endOf(last, p)+p[window]-last {
+			at = last
+		} else {
+			c, lag = stint.Cell{at, c[1], c[2]}, 0
+		}
+	}
+	current, previous := s.counts(c, p, at)
+	room := p[limit] - current - s.weighed(previous, p, at)
+	after, ok := current, false
+	switch cost := max(ask.Cost, 1); {
+	case ask.Cost < 0:
+		current, previous, ok = giveBack(current, previous, -max(ask.Cost, -stint.MaxUnits))
+		after = current
+	case ask.Forced:
+		after, ok = min(current+min(cost, stint.MaxUnits), stint.MaxUnits), true
+	default:
+		after, ok = current+min(cost, stint.MaxUnits), cost <= room
+	}
+	if ok && ask.Cost != 0 {
+		current = after
+		c = stint.Cell{at, current, previous}
+		room = p[limit] - current - s.weighed(previous, p, at)
+	}
+	v := stint.Verdict{OK: ok, Remaining: max(0, room), ResetAfter: micros(lag + endOf(at, p) - at)}
+	w := span{current, previous, at, p}
+	if current+previous > 0 {
+		v.NextAfter = w.until(v.Remaining+1, lag)
+	}
+	if !ok {
+		v.RetryAfter = w.until(max(ask.Cost, 1), lag)
+	}
+	return c, v
+}
+
+// counts returns the counts of the window of at and of the one before.
+func (slidingWindow) counts(c stint.Cell, p *stint.Params, at int64) (current, previous int64) {
+	start := startOf(at, p)
+	switch {
+	case c[0] >= start:
+		return c[1], c[2]
+	case c[0] >= start-p[window]:
+		return 0, c[1]
+	}
+	return 0, 0
+}
+
+// weighed is the part of previous that still counts at at, rounded up. A
+// previous count above all that fits, left from a larger limit, counts as that.
+func (slidingWindow) weighed(previous int64, p *stint.Params, at int64) int64 {
+	if previous == 0 {
+		return 0
+	}
+	left := p[ticks] - at%p[window]/p[tick]
+	return ceilDiv(min(previous, stint.MaxUnits/p[ticks])*left, p[ticks])
+}
+
+// giveBack takes n off the current count, then off the previous one.
+func giveBack(current, previous, n int64) (int64, int64, bool) {
+	rest := max(0, n-current)
+	return max(0, current-n), max(0, previous-rest), true
+}
+
+// span is a window at an instant.
+type span struct {
+	current, previous, at int64
+	p                     *stint.Params
+}
+
+// until is the wait after which cost fits if nothing else comes.
+func (w span) until(cost, lag int64) time.Duration {
+	p := w.p
+	if cost > p[limit] {
+		return stint.Never
+	}
+	end := endOf(w.at, p)
+	if n, ok := fitTick(w.previous, p[limit]-w.current-cost, p); ok {
+		return micros(lag + end - p[window] + n*p[tick] - w.at)
+	}
+	if n, ok := fitTick(w.current, p[limit]-cost, p); ok {
+		return micros(lag + end + n*p[tick] - w.at)
+	}
+	return micros(lag + end + p[window] - w.at)
+}
+
+// fitTick is the first tick of a window in which previous weighs at most room.
+func fitTick(previous, room int64, p *stint.Params) (int64, bool) {
+	if room < 0 {
+		return 0, false
+	}
+	previous = min(previous, stint.MaxUnits/p[ticks])
+	if previous <= room {
+		return 0, true
+	}
+	left := room * p[ticks] / previous
+	return p[ticks] - left, left > 0
+}
+
+func (slidingWindow) Expires(c stint.Cell, p *stint.Params) stint.Micros {
+	if c[1]+c[2] == 0 || p[limit] == 0 {
+		return 0
+	}
+	if c[1] == 0 {
+		return stint.Micros(endOf(c[0], p))
+	}
+	return stint.Micros(endOf(c[0], p) + p[window])
+}
+
+// Carry takes what still counts under the old window as the count of the new
+// window in which the last charge was.
+func (s slidingWindow) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
+	if old[window] == p[window] || old[limit] == 0 {
+		return c
+	}
+	at := max(int64(now), c[0])
+	current, previous := s.counts(c, old, at)
+	return stint.Cell{c[0], current + s.weighed(previous, old, at)}
+}
+
+func (slidingWindow) Explain(l stint.Limit) (string, []string) {
+	if l.Count == 0 {
+		return "refuses everything", nil
+	}
+	return fmt.Sprintf("about %d in any %v, all of them at once if they come so", l.Count, l.Window), nil
+}

@@ -1,0 +1,111 @@
+package stint
+
+import (
+	"math"
+	"time"
+)
+
+// Micros is an instant: microseconds since the Unix epoch on a store's clock.
+// The zero Micros, where a store takes one, means the store's own clock.
+type Micros int64
+
+// MicrosOf returns t in microseconds, rounded down.
+func MicrosOf(t time.Time) Micros { return Micros(t.UnixMicro()) }
+
+// Time returns m as a time in UTC.
+func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
+
+// Never is the wait of a request that can not pass however long it waits: its
+// cost is above the capacity, or the limit is 0.
+const Never = time.Duration(math.MaxInt64)
+
+// MaxUnits is the largest number an algorithm counts with. Every quantity an
+// algorithm stores or computes stays below 2^53, so that int64 and IEEE doubles
+// agree to the bit.
+const MaxUnits = int64(1) << 52
+
+// Cell is the state of one bucket. The zero Cell is a bucket never seen. What
+// the words mean is the algorithm's business.
+type Cell [4]int64
+
+// Params is a limit compiled by an algorithm. Two limits with equal Params are
+// the same limit to the algorithm.
+type Params [6]int64
+
+// Ask is what one charge wants of a bucket.
+type Ask struct {
+	// Cost in units. 0 looks and changes nothing: the verdict is the one a cost
+	// of 1 would get. Below 0 gives units back, never beyond a full bucket.
+	Cost int64
+	// Forced takes the cost whatever the limit says and leaves debt behind.
+	Forced bool
+}
+
+// Verdict is what one bucket says to one charge. Durations are whole
+// microseconds and never negative.
+type Verdict struct {
+	// OK says that the charge fits.
+	OK bool
+	// Remaining is the number of requests of cost 1 that would pass at this
+	// instant, after this charge. Never negative.
+	Remaining int64
+	// Delay is how long an admitted request has to wait before it may go on.
+	// Only queues set it.
+	Delay time.Duration
+	// RetryAfter is, for a refused charge, the smallest wait after which the same
+	// charge would pass if nothing else came. [Never] if no wait helps.
+	RetryAfter time.Duration
+	// ResetAfter is the time until nothing is used any more; for window counters
+	// the time to the end of the window.
+	ResetAfter time.Duration
+	// NextAfter is the time until Remaining grows, 0 when nothing is used.
+	NextAfter time.Duration
+}
+
+// Algorithm is a way of counting. Its values are safe for concurrent use and
+// comparable with ==. Each is also a [CellAlgorithm] or a [ListAlgorithm].
+type Algorithm interface {
+	// Name is the algorithm's name in a rules file.
+	Name() string
+	// Compile prepares a limit. It refuses, with a hint, what it can not keep
+	// exactly or within a relative error of one in a million.
+	Compile(Limit) (Params, error)
+	// Capacity is the most that Remaining can be under p.
+	Capacity(p *Params) int64
+	// Explain says in one sentence what the limit admits, and warns of traps.
+	Explain(Limit) (sentence string, warnings []string)
+}
+
+// CellAlgorithm keeps each bucket in a [Cell]. Its methods are pure.
+type CellAlgorithm interface {
+	Algorithm
+	// Words is how many words of the cell the algorithm uses; the rest stay 0.
+	Words() int
+	// Take asks c at now. On a refusal the cell comes back as it was, unless the
+	// clock was set back so far that the cell had to be moved to now. A look
+	// never changes the cell.
+	Take(c Cell, p *Params, now Micros, ask Ask) (Cell, Verdict)
+	// Expires is the instant from which c is worth no more than the zero Cell.
+	Expires(c Cell, p *Params) Micros
+	// Carry counts the use in c, which was kept under the limit old, under p.
+	Carry(c Cell, old, p *Params, now Micros) Cell
+}
+
+// ListAlgorithm keeps each bucket in a list whose length is bounded by the
+// limit. The empty list is a bucket never seen. Its methods are pure but for
+// the list, which they may change in place and extend.
+type ListAlgorithm interface {
+	Algorithm
+	// TakeList asks list at now and returns the list to keep. It grows by at most
+	// two words.
+	TakeList(list []int64, p *Params, now Micros, ask Ask) ([]int64, Verdict)
+	// ExpiresList is the instant from which list is worth no more than none.
+	ExpiresList(list []int64, p *Params) Micros
+}
+
+// QueueAlgorithm is a CellAlgorithm that admits requests with a delay.
+type QueueAlgorithm interface {
+	CellAlgorithm
+	// MaxDelay is the longest Delay of an admitted request.
+	MaxDelay(p *Params) time.Duration
+}

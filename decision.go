@@ -1,0 +1,143 @@
+package stint
+
+import "slices"
+
+// Reason says in one word why a request was refused.
+type Reason string
+
+// The reasons of a refusal. An allowed decision has none.
+const (
+	// ReasonLimit: over the limit; waiting helps.
+	ReasonLimit Reason = "limit"
+	// ReasonNever: the cost is above the capacity; no wait helps.
+	ReasonNever Reason = "never"
+	// ReasonBlocked: the limit is 0.
+	ReasonBlocked Reason = "blocked"
+	// ReasonMissingKey: the rule refuses requests that do not say who they are.
+	ReasonMissingKey Reason = "missing key"
+	// ReasonTooLarge: a part of the request is larger than rules will look at.
+	ReasonTooLarge Reason = "too large"
+	// ReasonUnavailable: the store could not tell, and the rule refuses then.
+	ReasonUnavailable Reason = "unavailable"
+)
+
+// Result is what one policy said to a request.
+type Result struct {
+	// Policy is the name of the policy: the id of its rule.
+	Policy string
+	// Limit is the policy's limit.
+	Limit Limit
+	// Capacity is the most that Remaining can be.
+	Capacity int64
+	// Key is the bucket asked. It is valid until the decision is used again.
+	Key []byte
+	// Cost is what was asked of the bucket.
+	Cost int64
+	// Shadow says that the policy is only tried.
+	Shadow bool
+	// Unlimited says that the policy counts nothing.
+	Unlimited bool
+	Verdict
+}
+
+// Decision is the answer to one request. The zero Decision refuses.
+type Decision struct {
+	// Allowed says that the request may go on, after Delay if that is not 0.
+	Allowed bool
+	// Reason is why not; empty when allowed.
+	Reason Reason
+	// Result is the policy that decided: of those that refused the one with the
+	// longest wait, else the one with the smallest share left. Its Policy is empty
+	// when no enforced policy had a say.
+	Result
+	// At is the instant of the decision.
+	At Micros
+	// Degraded says that the store did not answer and another way decided.
+	Degraded bool
+	// Results are all that had a say, in order, shadows included. The slice
+	// belongs to the decision; Clone keeps it.
+	Results []Result
+
+	verdicts []Verdict
+	places   []place
+}
+
+// Clone returns a copy that shares nothing with d.
+func (d *Decision) Clone() Decision {
+	c := *d
+	c.Key = slices.Clone(d.Key)
+	c.Results = slices.Clone(d.Results)
+	for i := range c.Results {
+		c.Results[i].Key = slices.Clone(c.Results[i].Key)
+	}
+	c.verdicts, c.places = nil, nil
+	return c
+}
+
+// Clear makes d the zero Decision and keeps its storage.
+func (d *Decision) Clear() {
+	*d = Decision{Results: d.Results[:0], verdicts: d.verdicts[:0], places: d.places[:0]}
+}
+
+// Refuse makes d a refusal by one policy without asking a store. Results stay.
+func (d *Decision) Refuse(reason Reason, r Result) {
+	r.OK = false
+	d.Allowed, d.Reason, d.Result = false, reason, r
+}
+
+// fold reads the verdicts of charges into d.
+func (d *Decision) fold(charges []Charge, verdicts []Verdict) {
+	d.Allowed = true
+	for i := range charges {
+		c := &charges[i]
+		d.Results = append(d.Results, Result{
+			Policy: c.Policy.Name, Limit: c.Policy.Limit, Capacity: c.Policy.Capacity(),
+			Key: c.Key, Cost: c.Cost, Shadow: c.Shadow, Unlimited: c.Policy.Algorithm == nil,
+			Verdict: verdicts[i],
+		})
+		r := &d.Results[len(d.Results)-1]
+		if r.Shadow || r.Unlimited {
+			continue
+		}
+		if d.Policy == "" || decidesOver(r, &d.Result) {
+			delay := max(d.Delay, r.Delay)
+			d.Result = *r
+			d.Delay = delay
+		} else {
+			d.Delay = max(d.Delay, r.Delay)
+		}
+		d.Allowed = d.Allowed && r.OK
+	}
+	d.explain()
+}
+
+// settle reads the verdict of the only charge, already in d.
+func (d *Decision) settle() {
+	d.Allowed = d.OK
+	d.explain()
+}
+
+// explain sets the reason of a refusal.
+func (d *Decision) explain() {
+	if d.Allowed {
+		return
+	}
+	d.Reason, d.Delay = ReasonLimit, 0
+	switch {
+	case d.Capacity == 0:
+		d.Reason = ReasonBlocked
+	case d.RetryAfter == Never:
+		d.Reason = ReasonNever
+	}
+}
+
+// decidesOver says whether r, not b, is the policy to name.
+func decidesOver(r, b *Result) bool {
+	if r.OK != b.OK {
+		return !r.OK
+	}
+	if !r.OK {
+		return r.RetryAfter > b.RetryAfter
+	}
+	return float64(r.Remaining)*float64(b.Capacity) < float64(b.Remaining)*float64(r.Capacity)
+}

@@ -1,0 +1,3 @@
+module github.com/stint-dev/stint
+
+go 1.26

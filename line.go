@@ -1,0 +1,200 @@
+package stint
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// lines are the queues of requests that were admitted with a delay, one line for
+// each bucket. A request that gives up its place moves those behind it forward.
+//
+// A line knows the requests of this process. Where several processes share a
+// store each keeps its own line: a place given up is then free for whoever comes
+// next, but does not move the requests that wait elsewhere.
+type lines struct {
+	mu sync.Mutex
+	of map[string]*line
+}
+
+// line holds the waiting requests of one bucket in the order of their release.
+type line struct {
+	name    string
+	limiter *Limiter
+	charge  Charge
+	waiting []*waiter
+}
+
+// waiter is one request in a line.
+type waiter struct {
+	release time.Time
+	cost    int64
+	moved   chan struct{} // holds a token when release has changed
+}
+
+// place is a request's position in one line.
+type place struct {
+	line   *line
+	waiter *waiter
+}
+
+// bucketName frames the policy and the key of a charge.
+func bucketName(c *Charge) string {
+	return string(append(append([]byte(c.Policy.Name), 0), c.Key...))
+}
+
+// join puts an admitted request into the line of each charge that delays it.
+func (ls *lines) join(l *Limiter, charges []Charge, d *Decision) {
+	now := time.Now()
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for i := range charges {
+		c, delay := &charges[i], d.verdicts[i].Delay
+		if delay <= 0 || c.Shadow {
+			continue
+		}
+		name := bucketName(c)
+		ln := ls.of[name]
+		if ln == nil {
+			if ls.of == nil {
+				ls.of = make(map[string]*line)
+			}
+			ln = &line{name: name, limiter: l, charge: *c}
+			ln.charge.Key = slices.Clone(c.Key)
+			ls.of[name] = ln
+		}
+		w := &waiter{release: now.Add(delay), cost: c.Cost, moved: make(chan struct{}, 1)}
+		ln.insert(w)
+		d.places = append(d.places, place{ln, w})
+	}
+}
+
+// insert keeps the line in the order of release, later comers last.
+func (ln *line) insert(w *waiter) {
+	i := len(ln.waiting)
+	for i > 0 && ln.waiting[i-1].release.After(w.release) {
+		i--
+	}
+	ln.waiting = slices.Insert(ln.waiting, i, w)
+}
+
+// leave takes w out of its line, and the line away when it is empty. It reports
+// whether w was still in it.
+func (ls *lines) leave(ln *line, w *waiter) bool {
+	i := slices.Index(ln.waiting, w)
+	if i < 0 {
+		return false
+	}
+	ln.waiting = slices.Delete(ln.waiting, i, i+1)
+	if len(ln.waiting) == 0 {
+		delete(ls.of, ln.name)
+	}
+	return true
+}
+
+// giveUp takes w out of its line and moves those behind it forward by the gap
+// that it leaves. It reports whether w still had a place to give back.
+func (ls *lines) giveUp(ln *line, w *waiter) bool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	i := slices.Index(ln.waiting, w)
+	if i < 0 || !w.release.After(time.Now()) {
+		ls.leave(ln, w)
+		return false
+	}
+	if behind := ln.waiting[i+1:]; len(behind) > 0 {
+		gap := behind[0].release.Sub(w.release)
+		for _, b := range behind {
+			b.release = b.release.Add(-gap)
+			select {
+			case b.moved <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return ls.leave(ln, w)
+}
+
+// releaseOf reads the moment at which w may go.
+func (ls *lines) releaseOf(w *waiter) time.Time {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return w.release
+}
+
+// wait blocks until the request's turn has come in this line.
+func (p place) wait(ctx context.Context) error {
+	ls := &p.line.limiter.lines
+	timer := time.NewTimer(time.Until(ls.releaseOf(p.waiter)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			ls.mu.Lock()
+			ls.leave(p.line, p.waiter)
+			ls.mu.Unlock()
+			return nil
+		case <-p.waiter.moved:
+			timer.Reset(time.Until(ls.releaseOf(p.waiter)))
+		case <-ctx.Done():
+			p.giveBack(ctx)
+			return ctx.Err()
+		}
+	}
+}
+
+// giveBack leaves the line and returns the cost to the bucket.
+func (p place) giveBack(ctx context.Context) {
+	l := p.line.limiter
+	if !l.lines.giveUp(p.line, p.waiter) {
+		return
+	}
+	c := p.line.charge
+	c.Ask = Ask{Cost: -p.waiter.cost}
+	var v [1]Verdict
+	// A store that fails here keeps the cost: the bucket stays a little too full
+	// for a while, which is the safe side.
+	_, _ = l.Store.Take(context.WithoutCancel(ctx), l.now(), []Charge{c}, v[:])
+}
+
+// Wait blocks until an allowed request may go on: for Delay, or shorter if
+// requests before it in a queue give up. It returns at once when there is no
+// delay. If ctx ends first the request gives its place in the queue back and
+// Wait returns ctx.Err(); if ctx's deadline is too early it does so at once, with
+// context.DeadlineExceeded. It is called at most once for a decision.
+func (d *Decision) Wait(ctx context.Context) error {
+	if d.Delay <= 0 {
+		return nil
+	}
+	if tooLate(ctx, d.Delay) {
+		for _, p := range d.places {
+			p.giveBack(ctx)
+		}
+		return context.DeadlineExceeded
+	}
+	if len(d.places) == 0 {
+		return sleep(ctx, d.Delay)
+	}
+	for i, p := range d.places {
+		if err := p.wait(ctx); err != nil {
+			for _, rest := range d.places[i+1:] {
+				rest.giveBack(ctx)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// sleep blocks for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,56 @@
+package stint
+
+import (
+	"errors"
+	"fmt"
+)
+
+// MaxName is the longest name of a policy, in bytes.
+const MaxName = 128
+
+// Policy is a named limit, compiled. Its name is the name of its counters: a
+// policy with the same name and another limit goes on counting where the first
+// one stood. A Policy is made by [NewPolicy] and never changed afterwards; it is
+// safe for concurrent use.
+type Policy struct {
+	// Name identifies the counters in a store.
+	Name string
+	// Limit is the limit as it was given, with Burst filled in.
+	Limit Limit
+	// Algorithm counts. It is nil for a policy made by [Unlimited].
+	Algorithm Algorithm
+	// Params is the limit compiled by Algorithm.
+	Params Params
+}
+
+// NewPolicy compiles a limit. The error says what the algorithm can not keep and
+// what to write instead.
+func NewPolicy(name string, limit Limit, algorithm Algorithm) (*Policy, error) {
+	if name == "" {
+		return nil, errors.New("a policy needs a name: it is the name of its counters")
+	}
+	if len(name) > MaxName {
+		return nil, fmt.Errorf("policy name of %d bytes: at most %d", len(name), MaxName)
+	}
+	if algorithm == nil {
+		return nil, fmt.Errorf("policy %q has no algorithm: give one, for example algo.TokenBucket", name)
+	}
+	params, err := algorithm.Compile(limit)
+	if err != nil {
+		return nil, fmt.Errorf("policy %q: %w", name, err)
+	}
+	return &Policy{Name: name, Limit: limit, Algorithm: algorithm, Params: params}, nil
+}
+
+// Unlimited returns a policy that never refuses and never reaches a store; it
+// shows in decisions, so that its requests can be counted.
+func Unlimited(name string) *Policy { return &Policy{Name: name} }
+
+// Capacity is the most requests of cost 1 that can pass at once, 0 if nothing
+// ever passes. For an unlimited policy it is 0 too.
+func (p *Policy) Capacity() int64 {
+	if p.Algorithm == nil {
+		return 0
+	}
+	return p.Algorithm.Capacity(&p.Params)
+}

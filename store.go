@@ -1,0 +1,37 @@
+package stint
+
+import "context"
+
+// MaxCharges is the most charges one request can carry.
+const MaxCharges = 32
+
+// MaxKey is the longest key of a charge, in bytes.
+const MaxKey = 4096
+
+// Charge asks one bucket of one policy for some units. The caller owns Key and
+// must not change it while a store has the charge.
+type Charge struct {
+	Policy *Policy
+	// Key names the bucket among the policy's. Any bytes are a key, also none.
+	Key []byte
+	Ask
+	// Shadow charges are decided and counted like the others, and never refuse.
+	Shadow bool
+}
+
+// Store keeps buckets and settles charges.
+//
+// Take settles all charges at one instant, or none: verdicts[i] answers
+// charges[i], evaluated one after the other, and if the verdict of any charge
+// without Shadow is not OK, no bucket is charged. A shadow charge that does not
+// fit is not charged and does not refuse. The two slices have the same length;
+// charges hold at most [MaxCharges]. Charges of unlimited policies never arrive.
+//
+// now is the instant of the decision; 0 means the store's own clock, and a
+// shared store may always use its own. Take returns the instant it used.
+//
+// An error means that the store can not tell; then nothing may be concluded from
+// the verdicts. A refusal is not an error.
+type Store interface {
+	Take(ctx context.Context, now Micros, charges []Charge, verdicts []Verdict) (Micros, error)
+}
