@@ -25,7 +25,7 @@ const Never = time.Duration(math.MaxInt64)
 const MaxUnits = int64(1) << 52
 
 // Cell is the state of one bucket. The zero Cell is a bucket never seen. What
-// the words mean is the algorithm's business.
+// the words mean is the algorithm's business; each is from 0 to 2^53-1.
 type Cell [4]int64
 
 // Params is a limit compiled by an algorithm. Two limits with equal Params are

@@ -31,6 +31,7 @@ type scratch struct {
 	charges  [1]Charge
 	verdicts [1]Verdict
 	key      []byte
+	observed Decision
 }
 
 // now is the instant to pass to the store.
@@ -113,9 +114,9 @@ func (l *Limiter) one(ctx context.Context, p *Policy, key string, ask Ask) (Deci
 		d.settle()
 	}
 	if l.Observe != nil {
-		d.Key = s.key
-		l.Observe(&d)
-		d.Key = nil
+		s.observed = d
+		s.observed.Key = s.key
+		l.Observe(&s.observed)
 	}
 	l.scratch.Put(s)
 	return d, nil

@@ -3,6 +3,7 @@ package stint
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // MaxName is the longest name of a policy, in bytes.
@@ -21,7 +22,25 @@ type Policy struct {
 	Algorithm Algorithm
 	// Params is the limit compiled by Algorithm.
 	Params Params
+
+	home atomic.Pointer[Home]
 }
+
+// Home is where a store keeps the counts of a policy. It saves the store a
+// look-up; a policy remembers the home that was set last.
+type Home struct {
+	// Store is the one that set the home.
+	Store Store
+	// Counts is the store's own.
+	Counts any
+}
+
+// Home returns the home set last, nil if there is none. It may be another
+// store's.
+func (p *Policy) Home() *Home { return p.home.Load() }
+
+// SetHome is for stores.
+func (p *Policy) SetHome(h *Home) { p.home.Store(h) }
 
 // NewPolicy compiles a limit. The error says what the algorithm can not keep and
 // what to write instead.

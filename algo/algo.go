@@ -6,7 +6,7 @@
 // Time that steps back is part of every algorithm. A reading a little older than
 // the one a bucket was last charged at counts as that one, and waits are
 // lengthened by the difference, so that disorder creates no room. A reading that
-// is further behind than the bucket needs to become worthless means that the
+// is further behind than a spent bucket needs to become worthless means that the
 // clock was set back: the bucket is moved to the reading, so that nobody is
 // locked out for longer.
 package algo

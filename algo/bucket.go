@@ -66,11 +66,15 @@ func (b bucket) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint.
 	if p[burst] == 0 {
 		return takeNothing(c, ask)
 	}
-	c, debt, lag := owed(c, p, int64(now))
+	moved, debt, lag := owed(c, p, int64(now))
 	charged, ok := charge(debt, p[burst]*p[price], p, ask)
-	if ok && ask.Cost != 0 {
+	switch {
+	case ask.Cost == 0:
+	case ok:
 		c = stint.Cell{int64(now) + lag, charged}
 		debt = charged
+	default:
+		c = moved
 	}
 	return c, b.verdict(ok, debt, lag, p, ask)
 }
@@ -84,11 +88,12 @@ func takeNothing(c stint.Cell, ask stint.Ask) (stint.Cell, stint.Verdict) {
 }
 
 // owed returns the debt in c at now. lag is how far now is behind the cell; a
-// cell too far ahead comes back moved to now.
+// cell that is further ahead than a full bucket needs to be paid off comes back
+// moved to now.
 func owed(c stint.Cell, p *stint.Params, now int64) (moved stint.Cell, debt, lag int64) {
 	at, debt := c[0], c[1]
 	if at > now {
-		if lag = at - now; lag <= forgiven(debt, p) {
+		if lag = at - now; lag <= max(p[full], forgiven(debt, p)) {
 			return c, debt, lag
 		}
 		return stint.Cell{now, debt}, debt, 0
@@ -107,7 +112,7 @@ func forgiven(debt int64, p *stint.Params) int64 { return ceilDiv(debt, p[gain])
 func charge(debt, most int64, p *stint.Params, ask stint.Ask) (int64, bool) {
 	switch {
 	case ask.Cost < 0:
-		if -ask.Cost > stint.MaxUnits/p[price] {
+		if ask.Cost < -stint.MaxUnits/p[price] {
 			return 0, true
 		}
 		return max(0, debt+ask.Cost*p[price]), true

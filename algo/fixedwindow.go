@@ -40,21 +40,25 @@ func (fixedWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask sti
 	if p[limit] == 0 {
 		return takeNothing(c, ask)
 	}
-	last, count, lag := int64(c[0]), c[1], int64(0)
-	at := int64(now)
+	last, count, lag := c[0], c[1], int64(0)
+	at, moved := int64(now), c
 	if last > at {
-		if lag = last - at; lag <= endOf(last, p)-last {
+		if lag = last - at; lag <= p[window] {
 			at = last
 		} else {
-			c, lag = stint.Cell{at, count}, 0
+			moved, lag = stint.Cell{at, count}, 0
 		}
 	} else if last < startOf(at, p) {
 		count = 0
 	}
 	after, ok := countUp(count, p[limit], ask)
-	if ok && ask.Cost != 0 {
+	switch {
+	case ask.Cost == 0:
+	case ok:
 		c = stint.Cell{at, after}
 		count = after
+	default:
+		c = moved
 	}
 	end := micros(lag + endOf(at, p) - at)
 	v := stint.Verdict{OK: ok, Remaining: max(0, p[limit]-count), ResetAfter: end}
@@ -95,9 +99,14 @@ func (fixedWindow) Expires(c stint.Cell, p *stint.Params) stint.Micros {
 	return stint.Micros(endOf(c[0], p))
 }
 
-// Carry needs to do nothing: the instant of the last charge and the live window
-// say whether the count still holds.
-func (fixedWindow) Carry(c stint.Cell, _, _ *stint.Params, _ stint.Micros) stint.Cell { return c }
+// Carry keeps a count that still holds: the instant of the last charge and the
+// live window say for how long.
+func (f fixedWindow) Carry(c stint.Cell, old, _ *stint.Params, now stint.Micros) stint.Cell {
+	if f.Expires(c, old) <= now {
+		return stint.Cell{}
+	}
+	return c
+}
 
 func (fixedWindow) Explain(l stint.Limit) (string, []string) {
 	if l.Count == 0 {

@@ -8,6 +8,10 @@ import (
 	"github.com/stint-dev/stint"
 )
 
+// maxWindow is the longest window. Twice as much after an instant of the next
+// decades is still below 2^53 microseconds.
+const maxWindow = 25_000 * 24 * time.Hour
+
 // checkLimit refuses what no algorithm can count.
 func checkLimit(l stint.Limit) error {
 	switch {
@@ -19,6 +23,8 @@ func checkLimit(l stint.Limit) error {
 		return fmt.Errorf("window %v must be longer than 0", l.Window)
 	case l.Window%time.Microsecond != 0:
 		return fmt.Errorf("window %v is not a whole number of microseconds", l.Window)
+	case l.Window > maxWindow:
+		return fmt.Errorf("window %v is too long: at most %v", l.Window, maxWindow)
 	case l.Count == 0 && l.Burst > 0:
 		return fmt.Errorf("limit 0 with burst %d would refill at no rate: write limit 0 alone to refuse everything", l.Burst)
 	case l.Count > stint.MaxUnits:

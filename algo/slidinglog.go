@@ -2,6 +2,7 @@ package algo
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stint-dev/stint"
 )
@@ -49,6 +50,10 @@ func (s slidingLog) TakeList(list []int64, p *stint.Params, now stint.Micros, as
 			at = list[n-2]
 		} else {
 			lag = 0
+			if ask.Cost == 0 {
+				_, v := s.TakeList(moveTo(slices.Clone(list), at), p, now, ask)
+				return list, v
+			}
 			moveTo(list, at)
 		}
 	}
@@ -56,7 +61,7 @@ func (s slidingLog) TakeList(list []int64, p *stint.Params, now stint.Micros, as
 	used := total(live)
 	_, ok := countUp(used, p[limit], ask)
 	if ok && ask.Cost != 0 {
-		list = change(list[:copy(list, live)], at, ask, p)
+		list = change(list[:copy(list, live)], at, used, ask, p)
 		live, used = list, total(list)
 	}
 	v := stint.Verdict{OK: ok, Remaining: max(0, p[limit]-used)}
@@ -74,10 +79,11 @@ func (s slidingLog) TakeList(list []int64, p *stint.Params, now stint.Micros, as
 }
 
 // moveTo puts charges later than at, made before the clock was set back, at at.
-func moveTo(list []int64, at int64) {
+func moveTo(list []int64, at int64) []int64 {
 	for i := 0; i < len(list); i += 2 {
 		list[i] = min(list[i], at)
 	}
+	return list
 }
 
 // dead is the length of the part of list that is not later than since.
@@ -92,21 +98,22 @@ func dead(list []int64, since int64) int {
 func total(list []int64) int64 {
 	sum := int64(0)
 	for i := 1; i < len(list); i += 2 {
-		sum = min(sum+list[i], stint.MaxUnits)
+		sum += list[i]
 	}
 	return sum
 }
 
-// change adds a charge to a list of live ones, or takes units off its end.
-func change(list []int64, at int64, ask stint.Ask, p *stint.Params) []int64 {
+// change adds a charge to a list of live ones whose sum is used, or takes units
+// off its end. The sum stays within [stint.MaxUnits].
+func change(list []int64, at, used int64, ask stint.Ask, p *stint.Params) []int64 {
 	if ask.Cost < 0 {
 		return takeOff(list, -max(ask.Cost, -stint.MaxUnits))
 	}
-	cost := min(ask.Cost, stint.MaxUnits)
+	cost := min(ask.Cost, stint.MaxUnits-used)
 	n := len(list)
 	if n > 0 && (list[n-2] == at || int64(n) >= 2*p[limit]) {
 		// A log that forced charges have filled keeps its last pair for them.
-		list[n-2], list[n-1] = at, min(list[n-1]+cost, stint.MaxUnits)
+		list[n-2], list[n-1] = at, list[n-1]+cost
 		return list
 	}
 	return append(list, at, cost)

@@ -47,11 +47,12 @@ func (s slidingWindow) Compile(l stint.Limit) (stint.Params, error) {
 	w := l.Window.Microseconds()
 	most := stint.MaxUnits / max(l.Count, 1)
 	t := ceilDiv(w, most)
-	if t > 1 && most < 1_000_000 {
+	n := ceilDiv(w, t)
+	if t > 1 && n < 1_000_000 {
 		return stint.Params{}, fmt.Errorf("limit %v can not be kept to one in a million: "+
 			"write a smaller limit, or use token_bucket", l)
 	}
-	return stint.Params{limit: l.Count, window: w, tick: t, ticks: ceilDiv(w, t)}, nil
+	return stint.Params{limit: l.Count, window: w, tick: t, ticks: n}, nil
 }
 
 func (slidingWindow) Capacity(p *stint.Params) int64 { return p[limit] }
@@ -60,15 +61,15 @@ func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask
 	if p[limit] == 0 {
 		return takeNothing(c, ask)
 	}
-	at, lag := int64(now), int64(0)
+	at, lag, moved := int64(now), int64(0), c
 	if last := c[0]; last > at {
 		if lag = last - at; lag <= endOf(last, p)+p[window]-last {
 			at = last
 		} else {
-			c, lag = stint.Cell{at, c[1], c[2]}, 0
+			moved, lag = stint.Cell{at, c[1], c[2]}, 0
 		}
 	}
-	current, previous := s.counts(c, p, at)
+	current, previous := s.counts(moved, p, at)
 	room := p[limit] - current - s.weighed(previous, p, at)
 	after, ok := current, false
 	switch cost := max(ask.Cost, 1); {
@@ -80,10 +81,14 @@ func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask
 	default:
 		after, ok = current+min(cost, stint.MaxUnits), cost <= room
 	}
-	if ok && ask.Cost != 0 {
+	switch {
+	case ask.Cost == 0:
+	case ok:
 		current = after
 		c = stint.Cell{at, current, previous}
 		room = p[limit] - current - s.weighed(previous, p, at)
+	default:
+		c = moved
 	}
 	v := stint.Verdict{OK: ok, Remaining: max(0, room), ResetAfter: micros(lag + endOf(at, p) - at)}
 	w := span{current, previous, at, p}

@@ -3,6 +3,34 @@
 // A [Spec] is what an operator wrote; [Compile] checks it and makes a [Set],
 // which is immutable and safe for concurrent use. A [Decider] puts a set in front
 // of a limiter and lets the set be replaced while requests go on.
+//
+// # Evaluation
+//
+// Rules are looked at in order. A rule that matches adds one charge for each of
+// its limits; all charges of a request are settled together. An exempt rule ends
+// the evaluation without a charge of its own, a stop rule after its charges. A
+// rule in shadow never ends it, nor does a rule that does not apply: one with
+// missing: skip for a request without its key, or with plans of which none is
+// the request's and no default.
+//
+// A value that is empty counts as absent. So does a value of the key of plans
+// that no plan knows, in every rule: for has and lacks, for the key and for the
+// plan. Otherwise any made-up value would earn a bucket of its own.
+//
+// # Paths
+//
+// Patterns are matched with the path as package cleanpath spells it. {name} is
+// one segment, * any run of characters within a segment and alone exactly one
+// segment that is not empty, ** as the last segment any number of segments, also
+// none. Unless StrictSlash is set, a slash at the end means nothing. An escape of
+// a reserved character stays an escape, in the pattern and in the path.
+//
+// # Bounds
+//
+// At most [MaxRules] rules, [MaxParts] parts of a key, [stint.MaxCharges] charges
+// for a request. A value of a key longer than 64 bytes is hashed, never cut; a
+// request that has one longer than [MaxValue], or a longer path, is refused. A
+// bucket's key is at most 528 bytes.
 package rules
 
 import (
@@ -29,6 +57,11 @@ type Spec struct {
 	IgnoreCase bool
 	// StrictSlash makes /a/ another path than /a; by default patterns match both.
 	StrictSlash bool
+	// IPv4Prefix is how many bits of an IPv4 address tell one client from another.
+	// 0 means 32.
+	IPv4Prefix int
+	// IPv6Prefix is the same for IPv6. 0 means 64, which is what one site has.
+	IPv6Prefix int
 }
 
 // Key is a named value of a request. Exactly one of Header, Query, Cookie, Param
@@ -54,11 +87,12 @@ type Plans struct {
 
 // Rule limits the requests that match it, for each value of its key.
 type Rule struct {
-	// ID names the rule and its counters.
+	// ID names the rule and its counters: at most 64 of the characters A-Z, a-z,
+	// 0-9, dot, underscore and hyphen, and no two rules have the same.
 	ID    string
 	Match Match
 	// Key is the parts of the key, by name. The single part "global" makes one
-	// bucket for all.
+	// bucket for all. Exempt and unlimited rules need none.
 	Key []string
 	// Missing says what to do with a request that lacks a part of the key. The
 	// zero value is MissingIP.
@@ -67,16 +101,21 @@ type Rule struct {
 	Algorithm string
 	// Queue, with leaky_bucket, delays requests instead of refusing them.
 	Queue *Queue
-	// Limits all hold, each with counters of its own. Usually there is one.
+	// Limits all hold, each with counters of its own. Usually there is one, whose
+	// policy is named by the rule's ID; several are named ID/window, such as
+	// login/minute, and a second one with the same window login/minute#2.
 	Limits []stint.Limit
 	// Plans gives a limit for each plan instead of Limits; the name default
-	// stands for callers of any other plan and of none.
+	// stands for callers of any other plan and of none. Without a default the rule
+	// does not apply to them. All count in the same counters, so that use carries
+	// over when a caller's plan changes.
 	Plans map[string]stint.Limit
 	// Cost of a request in units. 0 means 1, unless Free is set.
 	Cost int64
 	// Free requests cost nothing and pass only while something is left.
 	Free bool
-	// Shadow decides and counts but never refuses.
+	// Shadow decides and counts but never refuses, not even a request without the
+	// key, and never stops later rules.
 	Shadow bool
 	// Exempt lets what matches through without a limit or a later rule.
 	Exempt bool
@@ -100,7 +139,7 @@ type Match struct {
 	Plan   []string
 	Path   []string // patterns: /v1/orders/{id}, /v1/*, /v1/**
 	Method []string
-	Host   []string            // names, or *.example.com
+	Host   []string            // names, or *.example.com for all below it
 	Header map[string][]string // values; an empty list means present
 	Query  map[string][]string
 	Cookie map[string][]string
@@ -129,17 +168,3 @@ const (
 	FailAllow FailureMode = "allow"
 	FailDeny  FailureMode = "deny"
 )
-
-// Error is one fault in a Spec.
-type Error struct {
-	// Path says where: rules[2].match.path[0], keys.api_key, plans.of.k_acme. The
-	// indexes are those of the Spec's slices; keys are named.
-	Path string
-	// Message says what is wrong with which value, and what to write instead.
-	Message string
-	// Warning faults do not stop the rules from working.
-	Warning bool
-}
-
-// Error implements error.
-func (e *Error) Error() string { return e.Path + ": " + e.Message }

@@ -1,0 +1,145 @@
+// Package memstore keeps buckets in this process.
+//
+// Each policy has a table; a table is split into segments with a lock of their
+// own. A segment is an open-addressing table without pointers: a keyed 64-bit
+// hash of the key and the bucket's words, so that no key allocates and the
+// garbage collector has nothing to walk. A segment that grows full splits in two
+// (Fagin et al., Extendible Hashing, 1979), so no call ever moves more than a few
+// thousand buckets.
+//
+// Keys themselves are not kept. Two keys share a bucket if their 64-bit hashes
+// are equal: at ten million keys the chance that any two do is 3 in a million.
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stint-dev/stint"
+)
+
+// DefaultMaxBuckets is the bound of a store whose options give none.
+const DefaultMaxBuckets = 10_000_000
+
+// Full says what happens to a new key when the store is full.
+type Full int
+
+const (
+	// EvictNearestReset makes room: buckets that are worth nothing go first, then
+	// those nearest their reset. A bucket over its limit goes last.
+	EvictNearestReset Full = iota
+	// RefuseNew refuses keys that have no bucket yet until one is worth nothing.
+	RefuseNew
+)
+
+// Options of a store. The zero Options are the defaults.
+type Options struct {
+	// MaxBuckets bounds the number of live buckets over all policies. 0 means
+	// DefaultMaxBuckets.
+	MaxBuckets int64
+	// WhenFull says what happens to a new key then.
+	WhenFull Full
+}
+
+// Store keeps buckets in memory. It is safe for concurrent use and has no
+// goroutine of its own: buckets that are worth nothing are dropped when their
+// room is needed, and by [Store.Sweep].
+type Store struct {
+	seed   maphash.Seed
+	start  time.Time
+	origin stint.Micros
+	max    int64
+	full   Full
+
+	mu     sync.Mutex // guards tables and the making of homes
+	tables map[string]*table
+	list   atomic.Pointer[[]*table] // the values of tables
+	shared sync.Map                 // *stint.Policy → *home, for policies at home in several stores
+
+	ids          atomic.Uint64
+	live         atomic.Int64
+	evicted      atomic.Int64
+	evictedInUse atomic.Int64
+	refusedNew   atomic.Int64
+	scratch      sync.Pool
+}
+
+var _ stint.Store = (*Store)(nil)
+
+// New returns an empty store. A MaxBuckets below 0 is an error.
+func New(o Options) (*Store, error) {
+	if o.MaxBuckets < 0 {
+		return nil, fmt.Errorf("max buckets %d is negative: leave it out for %d", o.MaxBuckets, DefaultMaxBuckets)
+	}
+	if o.MaxBuckets == 0 {
+		o.MaxBuckets = DefaultMaxBuckets
+	}
+	now := time.Now()
+	s := &Store{
+		seed:   maphash.MakeSeed(),
+		start:  now,
+		origin: stint.MicrosOf(now),
+		max:    o.MaxBuckets,
+		full:   o.WhenFull,
+		tables: make(map[string]*table),
+	}
+	s.list.Store(new([]*table))
+	return s, nil
+}
+
+// Stats are counters of a store.
+type Stats struct {
+	// Buckets are those kept now; some may be worth nothing already.
+	Buckets int64
+	// MaxBuckets is the bound.
+	MaxBuckets int64
+	// Evicted buckets made room for others, EvictedInUse are those of them that
+	// still carried counts.
+	Evicted, EvictedInUse int64
+	// RefusedNew are charges refused because the store was full.
+	RefusedNew int64
+}
+
+// Stats returns the counters now.
+func (s *Store) Stats() Stats {
+	return Stats{
+		Buckets: s.live.Load(), MaxBuckets: s.max,
+		Evicted: s.evicted.Load(), EvictedInUse: s.evictedInUse.Load(),
+		RefusedNew: s.refusedNew.Load(),
+	}
+}
+
+// clock is the store's own: the wall clock at the start plus what the monotonic
+// clock has counted since, so that it never steps.
+func (s *Store) clock() stint.Micros {
+	return s.origin + stint.Micros(time.Since(s.start)/time.Microsecond)
+}
+
+// Take implements [stint.Store]. It never fails for want of memory or time; its
+// errors are those of a wrong call.
+func (s *Store) Take(_ context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	if len(charges) != len(verdicts) || len(charges) > stint.MaxCharges {
+		return 0, fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d",
+			len(charges), len(verdicts), stint.MaxCharges)
+	}
+	for i := range charges {
+		if len(charges[i].Key) > stint.MaxKey {
+			return 0, fmt.Errorf("key of %d bytes: at most %d", len(charges[i].Key), stint.MaxKey)
+		}
+	}
+	if len(charges) == 1 {
+		if at, ok := s.takeOne(now, &charges[0], &verdicts[0]); ok {
+			return at, nil
+		}
+	}
+	return s.takeAll(now, charges, verdicts), nil
+}
+
+// hash never returns 0, which marks an empty slot.
+func (s *Store) hash(key []byte) uint64 {
+	return max(maphash.Bytes(s.seed, key), 1)
+}
