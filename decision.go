@@ -58,8 +58,14 @@ type Decision struct {
 	// belongs to the decision; Clone keeps it.
 	Results []Result
 
+	held *held
+}
+
+// held is storage that a decision keeps while it is used again.
+type held struct {
 	verdicts []Verdict
 	places   []place
+	keys     []byte
 }
 
 // Clone returns a copy that shares nothing with d.
@@ -70,13 +76,43 @@ func (d *Decision) Clone() Decision {
 	for i := range c.Results {
 		c.Results[i].Key = slices.Clone(c.Results[i].Key)
 	}
-	c.verdicts, c.places = nil, nil
+	c.held = nil
 	return c
+}
+
+// OwnKeys copies the keys in d, which are those of the charges, into storage of
+// the decision's own: they stay valid until d is used again, whatever becomes of
+// the charges. It allocates nothing once d has grown.
+func (d *Decision) OwnKeys() {
+	if d.held == nil {
+		d.held = new(held)
+	}
+	keys := d.held.keys[:0]
+	for i := range d.Results {
+		keys = append(keys, d.Results[i].Key...)
+	}
+	d.held.keys = keys
+	for i := range d.Results {
+		r := &d.Results[i]
+		n := len(r.Key)
+		if sameBytes(d.Key, r.Key) {
+			d.Key = keys[:n:n]
+		}
+		r.Key, keys = keys[:n:n], keys[n:]
+	}
+}
+
+// sameBytes says whether a and b are the same memory.
+func sameBytes(a, b []byte) bool {
+	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
 
 // Clear makes d the zero Decision and keeps its storage.
 func (d *Decision) Clear() {
-	*d = Decision{Results: d.Results[:0], verdicts: d.verdicts[:0], places: d.places[:0]}
+	if d.held != nil {
+		d.held.places = d.held.places[:0]
+	}
+	*d = Decision{Results: d.Results[:0], held: d.held}
 }
 
 // Refuse makes d a refusal by one policy without asking a store. Results stay.
@@ -108,12 +144,6 @@ func (d *Decision) fold(charges []Charge, verdicts []Verdict) {
 		}
 		d.Allowed = d.Allowed && r.OK
 	}
-	d.explain()
-}
-
-// settle reads the verdict of the only charge, already in d.
-func (d *Decision) settle() {
-	d.Allowed = d.OK
 	d.explain()
 }
 

@@ -44,82 +44,118 @@ func (l *Limiter) now() Micros {
 
 // Allow asks for one unit of key's bucket. The decision's Results and Key are
 // empty: it is about one policy and the caller knows the key.
-func (l *Limiter) Allow(ctx context.Context, p *Policy, key string) (Decision, error) {
-	return l.one(ctx, p, key, Ask{Cost: 1})
+func (l *Limiter) Allow(ctx context.Context, p *Policy, key string) (d Decision, err error) {
+	err = l.one(ctx, p, key, Ask{Cost: 1}, &d)
+	return d, err
 }
 
 // AllowN asks for n units of key's bucket. n must be at least 0; a decision for
 // 0 units is that of [Limiter.Peek].
-func (l *Limiter) AllowN(ctx context.Context, p *Policy, key string, n int64) (Decision, error) {
+func (l *Limiter) AllowN(ctx context.Context, p *Policy, key string, n int64) (d Decision, err error) {
 	if n < 0 {
-		return Decision{}, fmt.Errorf("cost %d is negative: use Refund to give units back", n)
+		return d, fmt.Errorf("cost %d is negative: use Refund to give units back", n)
 	}
-	return l.one(ctx, p, key, Ask{Cost: n})
+	err = l.one(ctx, p, key, Ask{Cost: n}, &d)
+	return d, err
 }
 
 // Peek says what a request of cost 1 would get, and charges nothing.
-func (l *Limiter) Peek(ctx context.Context, p *Policy, key string) (Decision, error) {
-	return l.one(ctx, p, key, Ask{})
+func (l *Limiter) Peek(ctx context.Context, p *Policy, key string) (d Decision, err error) {
+	err = l.one(ctx, p, key, Ask{}, &d)
+	return d, err
 }
 
 // Refund gives n units back, at most up to a full bucket. n must be at least 1.
-func (l *Limiter) Refund(ctx context.Context, p *Policy, key string, n int64) (Decision, error) {
+func (l *Limiter) Refund(ctx context.Context, p *Policy, key string, n int64) (d Decision, err error) {
 	if n < 1 {
-		return Decision{}, fmt.Errorf("a refund of %d units: at least 1", n)
+		return d, fmt.Errorf("a refund of %d units: at least 1", n)
 	}
-	return l.one(ctx, p, key, Ask{Cost: -n})
+	err = l.one(ctx, p, key, Ask{Cost: -n}, &d)
+	return d, err
 }
 
 // Force charges n units whatever the limit says. What is over the limit is debt
 // and has to be paid off before anything passes again. n must be at least 1.
-func (l *Limiter) Force(ctx context.Context, p *Policy, key string, n int64) (Decision, error) {
+func (l *Limiter) Force(ctx context.Context, p *Policy, key string, n int64) (d Decision, err error) {
 	if n < 1 {
-		return Decision{}, fmt.Errorf("a forced charge of %d units: at least 1", n)
+		return d, fmt.Errorf("a forced charge of %d units: at least 1", n)
 	}
-	return l.one(ctx, p, key, Ask{Cost: n, Forced: true})
+	err = l.one(ctx, p, key, Ask{Cost: n, Forced: true}, &d)
+	return d, err
 }
 
 // Reset forgets all use of key's bucket.
 func (l *Limiter) Reset(ctx context.Context, p *Policy, key string) error {
-	_, err := l.one(ctx, p, key, Ask{Cost: -MaxUnits})
-	return err
+	var d Decision
+	return l.one(ctx, p, key, Ask{Cost: -MaxUnits}, &d)
 }
 
-// one asks a single bucket without allocating.
-func (l *Limiter) one(ctx context.Context, p *Policy, key string, ask Ask) (Decision, error) {
-	if l.Store == nil {
-		return Decision{}, errNoStore
+// one asks a single bucket, without allocating. d is the zero Decision and stays
+// it on an error.
+func (l *Limiter) one(ctx context.Context, p *Policy, key string, ask Ask, d *Decision) error {
+	store, ok := l.Store.(OneStore)
+	if !ok || p.Algorithm == nil || len(key) > MaxKey {
+		return l.oneOfMany(ctx, p, key, ask, d)
 	}
-	if len(key) > MaxKey {
-		return Decision{}, fmt.Errorf("key of %d bytes: at most %d", len(key), MaxKey)
+	var now Micros
+	if l.Clock != nil {
+		now = l.now()
+	}
+	var err error
+	if d.At, d.Verdict, err = store.TakeOne(ctx, now, p, key, ask); err != nil {
+		return err
+	}
+	l.conclude(p, key, ask, d)
+	return nil
+}
+
+// conclude fills the decision about one bucket.
+func (l *Limiter) conclude(p *Policy, key string, ask Ask, d *Decision) {
+	d.Policy, d.Limit, d.Cost = p.Name, p.Limit, ask.Cost
+	d.Capacity, d.Unlimited = p.capacity, p.Algorithm == nil
+	if d.Allowed = d.OK; !d.OK {
+		d.explain()
+	}
+	if l.Observe != nil {
+		l.observe(d, key)
+	}
+}
+
+// oneOfMany is one for a store that takes lists only.
+func (l *Limiter) oneOfMany(ctx context.Context, p *Policy, key string, ask Ask, d *Decision) error {
+	switch {
+	case l.Store == nil:
+		return errNoStore
+	case len(key) > MaxKey:
+		return fmt.Errorf("key of %d bytes: at most %d", len(key), MaxKey)
 	}
 	s, _ := l.scratch.Get().(*scratch)
 	if s == nil {
 		s = new(scratch)
 	}
+	defer l.scratch.Put(s)
 	s.key = append(s.key[:0], key...)
 	s.charges[0] = Charge{Policy: p, Key: s.key, Ask: ask}
-	d := Decision{Allowed: true, Result: Result{
-		Policy: p.Name, Limit: p.Limit, Capacity: p.Capacity(), Cost: ask.Cost, Unlimited: p.Algorithm == nil,
-	}}
-	if p.Algorithm == nil {
-		d.OK = true
-	} else {
-		at, err := l.Store.Take(ctx, l.now(), s.charges[:], s.verdicts[:])
-		if err != nil {
-			l.scratch.Put(s)
-			return Decision{}, err
-		}
-		d.At, d.Verdict = at, s.verdicts[0]
-		d.settle()
+	var err error
+	if d.At, err = l.settle(ctx, s.charges[:], s.verdicts[:]); err != nil {
+		return err
 	}
-	if l.Observe != nil {
-		s.observed = d
-		s.observed.Key = s.key
-		l.Observe(&s.observed)
+	d.Verdict = s.verdicts[0]
+	l.conclude(p, key, ask, d)
+	return nil
+}
+
+// observe shows the decision about key to Observe.
+func (l *Limiter) observe(d *Decision, key string) {
+	s, _ := l.scratch.Get().(*scratch)
+	if s == nil {
+		s = new(scratch)
 	}
-	l.scratch.Put(s)
-	return d, nil
+	defer l.scratch.Put(s)
+	s.key = append(s.key[:0], key...)
+	s.observed = *d
+	s.observed.Key = s.key
+	l.Observe(&s.observed)
 }
 
 // Take settles several charges together: all or none. Each policy's say is in
@@ -140,17 +176,22 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 	if len(charges) > MaxCharges {
 		return fmt.Errorf("%d charges for one request: at most %d", len(charges), MaxCharges)
 	}
-	if cap(d.verdicts) < len(charges) {
-		d.verdicts = make([]Verdict, len(charges), max(len(charges), 8))
+	if d.held == nil {
+		d.held = new(held)
 	}
-	d.verdicts = d.verdicts[:len(charges)]
-	if err := l.settle(ctx, charges, d); err != nil {
+	if cap(d.held.verdicts) < len(charges) {
+		d.held.verdicts = make([]Verdict, max(len(charges), 8))
+	}
+	verdicts := d.held.verdicts[:len(charges)]
+	at, err := l.settle(ctx, charges, verdicts)
+	if err != nil {
 		d.Clear()
 		return err
 	}
-	d.fold(charges, d.verdicts)
+	d.At = at
+	d.fold(charges, verdicts)
 	if d.Delay > 0 {
-		l.lines.join(l, charges, d)
+		l.lines.join(l, charges, verdicts, &d.held.places)
 	}
 	if l.Observe != nil {
 		l.Observe(d)
@@ -159,7 +200,7 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 }
 
 // settle sends the charges that count to the store.
-func (l *Limiter) settle(ctx context.Context, charges []Charge, d *Decision) (err error) {
+func (l *Limiter) settle(ctx context.Context, charges []Charge, verdicts []Verdict) (Micros, error) {
 	counted := 0
 	for i := range charges {
 		if charges[i].Policy.Algorithm != nil {
@@ -167,17 +208,18 @@ func (l *Limiter) settle(ctx context.Context, charges []Charge, d *Decision) (er
 		}
 	}
 	switch counted {
-	case 0:
-		d.At = l.now()
-		for i := range charges {
-			d.verdicts[i] = Verdict{OK: true}
-		}
 	case len(charges):
-		d.At, err = l.Store.Take(ctx, l.now(), charges, d.verdicts)
+		if counted > 0 {
+			return l.Store.Take(ctx, l.now(), charges, verdicts)
+		}
+	case 0:
+		for i := range charges {
+			verdicts[i] = Verdict{OK: true}
+		}
 	default:
-		d.At, err = l.settleSome(ctx, charges, d.verdicts)
+		return l.settleSome(ctx, charges, verdicts)
 	}
-	return err
+	return l.now(), nil
 }
 
 // settleSome is settle for charges of which some are unlimited.

@@ -45,12 +45,12 @@ func bucketName(c *Charge) string {
 }
 
 // join puts an admitted request into the line of each charge that delays it.
-func (ls *lines) join(l *Limiter, charges []Charge, d *Decision) {
+func (ls *lines) join(l *Limiter, charges []Charge, verdicts []Verdict, places *[]place) {
 	now := time.Now()
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	for i := range charges {
-		c, delay := &charges[i], d.verdicts[i].Delay
+		c, delay := &charges[i], verdicts[i].Delay
 		if delay <= 0 || c.Shadow {
 			continue
 		}
@@ -66,7 +66,7 @@ func (ls *lines) join(l *Limiter, charges []Charge, d *Decision) {
 		}
 		w := &waiter{release: now.Add(delay), cost: c.Cost, moved: make(chan struct{}, 1)}
 		ln.insert(w)
-		d.places = append(d.places, place{ln, w})
+		*places = append(*places, place{ln, w})
 	}
 }
 
@@ -167,18 +167,22 @@ func (d *Decision) Wait(ctx context.Context) error {
 	if d.Delay <= 0 {
 		return nil
 	}
+	var places []place
+	if d.held != nil {
+		places = d.held.places
+	}
 	if tooLate(ctx, d.Delay) {
-		for _, p := range d.places {
+		for _, p := range places {
 			p.giveBack(ctx)
 		}
 		return context.DeadlineExceeded
 	}
-	if len(d.places) == 0 {
+	if len(places) == 0 {
 		return sleep(ctx, d.Delay)
 	}
-	for i, p := range d.places {
+	for i, p := range places {
 		if err := p.wait(ctx); err != nil {
-			for _, rest := range d.places[i+1:] {
+			for _, rest := range places[i+1:] {
 				rest.giveBack(ctx)
 			}
 			return err

@@ -16,14 +16,15 @@ const MaxName = 128
 type Policy struct {
 	// Name identifies the counters in a store.
 	Name string
-	// Limit is the limit as it was given, with Burst filled in.
+	// Limit is the limit as it was given.
 	Limit Limit
 	// Algorithm counts. It is nil for a policy made by [Unlimited].
 	Algorithm Algorithm
 	// Params is the limit compiled by Algorithm.
 	Params Params
 
-	home atomic.Pointer[Home]
+	capacity int64
+	home     atomic.Pointer[Home]
 }
 
 // Home is where a store keeps the counts of a policy. It saves the store a
@@ -58,7 +59,9 @@ func NewPolicy(name string, limit Limit, algorithm Algorithm) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy %q: %w", name, err)
 	}
-	return &Policy{Name: name, Limit: limit, Algorithm: algorithm, Params: params}, nil
+	p := &Policy{Name: name, Limit: limit, Algorithm: algorithm, Params: params}
+	p.capacity = algorithm.Capacity(&p.Params)
+	return p, nil
 }
 
 // Unlimited returns a policy that never refuses and never reaches a store; it
@@ -67,9 +70,4 @@ func Unlimited(name string) *Policy { return &Policy{Name: name} }
 
 // Capacity is the most requests of cost 1 that can pass at once, 0 if nothing
 // ever passes. For an unlimited policy it is 0 too.
-func (p *Policy) Capacity() int64 {
-	if p.Algorithm == nil {
-		return 0
-	}
-	return p.Algorithm.Capacity(&p.Params)
-}
+func (p *Policy) Capacity() int64 { return p.capacity }

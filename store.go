@@ -35,3 +35,11 @@ type Charge struct {
 type Store interface {
 	Take(ctx context.Context, now Micros, charges []Charge, verdicts []Verdict) (Micros, error)
 }
+
+// OneStore is a Store that settles a single charge without a list. A store that
+// answers in nanoseconds implements it; a [Limiter] uses it where it can.
+type OneStore interface {
+	Store
+	// TakeOne is Take for one charge that is not a shadow.
+	TakeOne(ctx context.Context, now Micros, p *Policy, key string, ask Ask) (Micros, Verdict, error)
+}

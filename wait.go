@@ -2,6 +2,7 @@ package stint
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,10 +22,10 @@ func (t *turns) take(ctx context.Context, name string) error {
 		t.of = make(map[string][]chan struct{})
 	}
 	mine := make(chan struct{}, 1)
-	queue := append(t.of[name], mine)
-	t.of[name] = queue
+	t.of[name] = append(t.of[name], mine)
+	first := len(t.of[name]) == 1
 	t.mu.Unlock()
-	if len(queue) == 1 {
+	if first {
 		return nil
 	}
 	select {
@@ -48,17 +49,14 @@ func (t *turns) next(name string) {
 func (t *turns) leave(name string, mine chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, c := range t.of[name] {
-		if c == mine {
-			t.drop(name, i)
-			return
-		}
+	if i := slices.Index(t.of[name], mine); i >= 0 {
+		t.drop(name, i)
 	}
 }
 
 // drop removes the i-th in the queue and wakes the first if it is a new one.
 func (t *turns) drop(name string, i int) {
-	queue := append(t.of[name][:i:i], t.of[name][i+1:]...)
+	queue := slices.Delete(t.of[name], i, i+1)
 	if len(queue) == 0 {
 		delete(t.of, name)
 		return

@@ -93,7 +93,7 @@ func takeNothing(c stint.Cell, ask stint.Ask) (stint.Cell, stint.Verdict) {
 func owed(c stint.Cell, p *stint.Params, now int64) (moved stint.Cell, debt, lag int64) {
 	at, debt := c[0], c[1]
 	if at > now {
-		if lag = at - now; lag <= max(p[full], forgiven(debt, p)) {
+		if lag = at - now; debt > 0 && lag <= p[full] {
 			return c, debt, lag
 		}
 		return stint.Cell{now, debt}, debt, 0
@@ -149,7 +149,7 @@ func (b bucket) verdict(ok bool, debt, lag int64, p *stint.Params, ask stint.Ask
 }
 
 func (b bucket) Expires(c stint.Cell, p *stint.Params) stint.Micros {
-	if p[burst] == 0 {
+	if c[1] == 0 || p[burst] == 0 {
 		return 0
 	}
 	return stint.Micros(c[0] + forgiven(c[1], p))
@@ -169,18 +169,22 @@ func (b bucket) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stin
 	return stint.Cell{int64(now) + lag, min(inUnits(debt, old[price], p), other)}
 }
 
-// inUnits turns a debt counted in oldPrice into one counted in p, rounded up, to
-// a whole unit of cost where the exact value can not be computed below 2^53; at
-// most a full bucket.
+// inUnits turns a debt counted in oldPrice into one counted in p, rounded up, by
+// some millionths of a unit where the exact value can not be computed below 2^53;
+// at most a full bucket.
 func inUnits(debt, oldPrice int64, p *stint.Params) int64 {
+	if oldPrice == p[price] {
+		return min(debt, p[burst]*p[price])
+	}
 	whole, rest := debt/oldPrice, debt%oldPrice
 	if whole >= p[burst] {
 		return p[burst] * p[price]
 	}
-	if rest > stint.MaxUnits/p[price] {
-		return (whole + 1) * p[price]
+	if rest > 0 {
+		coarse := ceilDiv(rest, stint.MaxUnits/p[price])
+		rest = min(p[price], ceilDiv(ceilDiv(rest, coarse)*p[price], oldPrice/coarse))
 	}
-	return whole*p[price] + ceilDiv(rest*p[price], oldPrice)
+	return whole*p[price] + rest
 }
 
 func (b bucket) Explain(l stint.Limit) (string, []string) {

@@ -43,7 +43,7 @@ func (fixedWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask sti
 	last, count, lag := c[0], c[1], int64(0)
 	at, moved := int64(now), c
 	if last > at {
-		if lag = last - at; lag <= p[window] {
+		if lag = last - at; count > 0 && lag <= p[window] {
 			at = last
 		} else {
 			moved, lag = stint.Cell{at, count}, 0

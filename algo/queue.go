@@ -89,45 +89,69 @@ func (q LeakyQueue) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask st
 	if p[burst] == 0 {
 		return takeNothing(c, ask)
 	}
-	c, debt, lag := owed(c, p, int64(now))
-	early := tooEarly(debt, p, ask.Cost)
-	ok := early <= p[over] && ask.Cost <= stint.MaxUnits/p[price]
-	after, charged := charge(debt, stint.MaxUnits, p, ask)
-	if ok = charged && (ok || ask.Forced || ask.Cost < 0); ok && ask.Cost != 0 {
-		c = stint.Cell{int64(now) + lag, after}
-		debt = after
+	moved, debt, lag := owed(c, p, int64(now))
+	cost := max(ask.Cost, 1)
+	possible := cost <= q.Capacity(p)
+	var early, late int64
+	if possible {
+		early, late = tooMuch(debt, min(cost, p[burst]), p), tooMuch(debt, cost, p)
+	}
+	ok := ask.Forced || ask.Cost < 0 || possible && late <= spare(lag, p)
+	switch {
+	case ask.Cost == 0:
+	case ok:
+		debt, _ = charge(debt, stint.MaxUnits, p, ask)
+		c = stint.Cell{int64(now) + lag, debt}
+	default:
+		c = moved
 	}
 	v := q.verdict(debt, lag, p)
 	v.OK = ok
 	switch {
-	case ask.Cost > stint.MaxUnits/p[price]:
-		if !ok {
-			v.RetryAfter = stint.Never
-		}
+	case !possible && !ok:
+		v.RetryAfter = stint.Never
 	case !ok:
-		v.RetryAfter = micros(lag + forgiven(early-p[over], p))
+		v.RetryAfter = micros(untilSpare(late, lag, p))
 	case ask.Cost > 0 && !ask.Forced && early > 0:
 		v.Delay = micros(lag + forgiven(early, p))
 	}
 	return c, v
 }
 
-// tooEarly is the debt that must be paid off before cost may leave, at least 0.
-func tooEarly(debt int64, p *stint.Params, cost int64) int64 {
-	free := p[burst] - min(max(cost, 1), p[burst])
-	return max(0, debt-free*p[price])
+// tooMuch is what debt and cost together are above the burst.
+func tooMuch(debt, cost int64, p *stint.Params) int64 {
+	return max(0, debt+(cost-p[burst])*p[price])
+}
+
+// spare is how far above the burst the queue lets the debt go. For a reading that
+// is behind by lag it is less, because a delay counts from the reading.
+func spare(lag int64, p *stint.Params) int64 {
+	if lag > p[over]/p[gain] {
+		return 0
+	}
+	return p[over] - lag*p[gain]
+}
+
+// untilSpare is the time until late is within what the queue spares.
+func untilSpare(late, lag int64, p *stint.Params) int64 {
+	if late > p[over] {
+		return lag + forgiven(late-p[over], p)
+	}
+	return lag - (p[over]-late)/p[gain]
 }
 
 // verdict reads a debt.
 func (q LeakyQueue) verdict(debt, lag int64, p *stint.Params) stint.Verdict {
-	var v stint.Verdict
-	room := p[over] + (p[burst]-1)*p[price] - debt
-	if room >= 0 {
+	capacity := q.Capacity(p)
+	if debt == 0 {
+		return stint.Verdict{Remaining: capacity}
+	}
+	v := stint.Verdict{ResetAfter: micros(lag + forgiven(debt, p))}
+	if room := spare(lag, p) + (p[burst]-1)*p[price] - debt; room >= 0 {
 		v.Remaining = room/p[price] + 1
 	}
-	if debt > 0 {
-		v.ResetAfter = micros(lag + forgiven(debt, p))
-		v.NextAfter = micros(lag + forgiven(max(0, v.Remaining*p[price]-room), p))
+	if v.Remaining < capacity {
+		v.NextAfter = micros(untilSpare(tooMuch(debt, v.Remaining+1, p), lag, p))
 	}
 	return v
 }
@@ -143,8 +167,10 @@ func (q LeakyQueue) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) 
 		return stint.Cell{}
 	}
 	wide := *p
-	wide[burst] += p[over] / p[price]
-	return bucket("").Carry(c, old, &wide, now)
+	wide[burst] += ceilDiv(p[over], p[price])
+	c = bucket("").Carry(c, old, &wide, now)
+	c[1] = min(c[1], p[burst]*p[price]+p[over])
+	return c
 }
 
 // Explain implements [stint.Algorithm].

@@ -110,6 +110,9 @@ func change(list []int64, at, used int64, ask stint.Ask, p *stint.Params) []int6
 		return takeOff(list, -max(ask.Cost, -stint.MaxUnits))
 	}
 	cost := min(ask.Cost, stint.MaxUnits-used)
+	if cost == 0 {
+		return list
+	}
 	n := len(list)
 	if n > 0 && (list[n-2] == at || int64(n) >= 2*p[limit]) {
 		// A log that forced charges have filled keeps its last pair for them.

@@ -63,7 +63,7 @@ func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask
 	}
 	at, lag, moved := int64(now), int64(0), c
 	if last := c[0]; last > at {
-		if lag = last - at; lag <= endOf(last, p)+p[window]-last {
+		if lag = last - at; c[1]+c[2] > 0 && lag <= endOf(last, p)+p[window]-last {
 			at = last
 		} else {
 			moved, lag = stint.Cell{at, c[1], c[2]}, 0

@@ -13,7 +13,7 @@ const (
 	maxBytes   = 1 << 20 // of a rules file
 	maxTokens  = 300_000
 	maxDepth   = 64
-	maxEntries = 10_000 // of one mapping in block style
+	maxEntries = 5000 // of one mapping in block style
 	maxAnchors = 1000
 	maxValues  = 300_000 // read, those repeated by aliases included
 )

@@ -88,7 +88,7 @@ func (r *reader) syntax(src string, err error) {
 		return
 	}
 	at := *se.Token.Position
-	if strings.Contains(se.Message, `'\t'`) {
+	if strings.Contains(se.Message, "'\t'") {
 		if column := tabColumn(src, at.Line); column > 0 {
 			at.Column = column
 		}

@@ -7,11 +7,11 @@ import (
 
 // suggest says what may have been meant by name among known.
 func suggest(name string, known []string) string {
-	best, distance := "", 3
+	best, distance := "", 4
 	if len(name) <= 64 {
 		for _, k := range known {
 			d := edits(strings.ToLower(strings.ReplaceAll(name, "-", "_")), k)
-			if d < distance && d <= max(1, len(k)/3) {
+			if d < distance && d <= max(1, len(k)/4) {
 				best, distance = k, d
 			}
 		}

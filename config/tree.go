@@ -2,6 +2,7 @@ package config
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -50,13 +51,18 @@ func (r *reader) scalar(a ast.Node) *node {
 	switch a.(type) {
 	case *ast.NullNode:
 		n.kind = null
+		if t.Type == token.ImplicitNullType {
+			n.raw, n.value = "", ""
+		}
 	case *ast.BoolNode:
 		n.kind = boolean
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		n.kind = number
 	case *ast.StringNode, *ast.MergeKeyNode:
 		n.plain = t.Type != token.SingleQuoteType && t.Type != token.DoubleQuoteType
-		r.fill(n)
+		if r.fill(n); n.plain && !n.filled && looksNumeric(n.raw) {
+			n.kind = number // The parser takes 1e6 and what passes 64 bits for text.
+		}
 	default:
 		r.at(t.Position, "", "this kind of YAML is not used here", "write a mapping, a list or a single value")
 	}
@@ -79,7 +85,10 @@ func (r *reader) fill(n *node) {
 	if fault == "" {
 		return
 	}
-	hint := "set it, or write ${NAME:-default}; for a plain ${ write $${"
+	hint := "write ${NAME}, or $${ for a plain ${"
+	if strings.HasSuffix(fault, "is not set") {
+		hint = "set it, or write ${NAME:-default}"
+	}
 	n.value, n.filled, n.faulty = "", true, true
 	r.add(&Error{File: r.file, Line: n.line, Column: n.column, Text: cut(part), Message: strconv.Quote(cut(part)) + ": " + fault, Hint: hint})
 }
@@ -99,7 +108,11 @@ func (r *reader) mapping(t *token.Token, flow bool, values []*ast.MappingValueNo
 			r.add(&Error{File: r.file, Line: key.line, Column: key.column, Message: "a field's name is " + key.kind.String(), Hint: "write a word"})
 			continue
 		}
-		n.fields = append(n.fields, field{key, r.node(v.Value)})
+		value := r.node(v.Value)
+		if value.kind == null && value.raw == "" {
+			value.line, value.column = key.line, key.column // Nothing is written there.
+		}
+		n.fields = append(n.fields, field{key, value})
 	}
 	if !flow && len(n.fields) > 0 {
 		n.line, n.column = n.fields[0].key.line, n.fields[0].key.column
@@ -126,20 +139,19 @@ func (r *reader) merge(n, m *node) {
 		r.badMerge(m)
 		return
 	}
+	if r.merged += len(n.fields) + len(m.fields); r.merged > maxValues {
+		r.add(&Error{File: r.file, Line: n.line, Column: n.column, Message: "<< repeats too much", Hint: "write it out"})
+		return
+	}
 	have := make(map[string]bool, len(n.fields))
 	for _, f := range n.fields {
 		have[f.key.value] = true
 	}
 	for _, f := range m.fields {
-		if r.merged++; r.merged > maxValues {
-			r.add(&Error{File: r.file, Line: n.line, Column: n.column, Message: "<< repeats too much", Hint: "write it out"})
-			return
-		}
 		if !have[f.key.value] {
 			n.fields = append(n.fields, f)
 		}
 	}
-	r.merged += len(n.fields)
 }
 
 func (r *reader) badMerge(n *node) {

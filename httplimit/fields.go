@@ -2,11 +2,18 @@ package httplimit
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 )
 
-// maxFields is the most header fields one answer gets.
-const maxFields = 13
+const (
+	// maxRateFields is the most header fields that an allowed answer gets: five of
+	// GitHub's, two of the draft and the exposure.
+	maxRateFields = 8
+	// maxFields is the most that a refusal gets: Retry-After, Cache-Control and
+	// those of a body or of gRPC besides.
+	maxFields = maxRateFields + 5
+)
 
 // fields collects header fields. The text of all of them is built in one buffer
 // and becomes one string. It is used again for the next request.
@@ -47,7 +54,7 @@ func (f *fields) expose(r *http.Request, names string) {
 
 // send puts the fields into h, over what was there; only the list of exposed
 // names is added to. values is the storage of the values from then on.
-func (f *fields) send(h http.Header, values *[maxFields]string) {
+func (f *fields) send(h http.Header, values []string) {
 	text := string(f.text)
 	start := 0
 	for i := range f.n {
@@ -57,7 +64,7 @@ func (f *fields) send(h http.Header, values *[maxFields]string) {
 		}
 		start = end
 		if old := h[name]; name == fieldExpose && len(old) > 0 {
-			h[name] = append(old[:len(old):len(old)], values[i])
+			h[name] = append(slices.Clip(old), values[i])
 			continue
 		}
 		h[name] = values[i : i+1 : i+1]

@@ -14,13 +14,14 @@ import (
 // receives it.
 const statusClientClosed = 499
 
-// comparable says whether d can be told from other deciders with ==.
-func comparable(d stint.Decider) bool { return reflect.ValueOf(d).Comparable() }
+// isComparable says whether d can be told from other deciders with ==.
+func isComparable(d stint.Decider) bool { return reflect.ValueOf(d).Comparable() }
 
 // scratch is what one request needs from its decision to the end of its handler.
 type scratch struct {
 	decision stint.Decision
 	source   source
+	outer    *visit
 	fields   fields
 	body     []byte
 }
@@ -37,11 +38,12 @@ func (p *pool) get() *scratch {
 
 // put takes back a scratch that nobody uses any more.
 func (p *pool) put(s *scratch) {
-	s.source = source{}
+	s.source, s.outer = source{}, nil
 	p.Put(s)
 }
 
-// serve decides about r, and answers it or passes it on.
+// serve decides about r, and answers it or passes it on. After a panic of a
+// handler the scratch is left to the garbage collector.
 func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx := r.Context()
 	outer, _ := ctx.Value(visitKey{}).(*visit)
@@ -50,61 +52,62 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		return
 	}
 	s := m.scratch.get()
-	s.source = source{r: r, clients: m.clients, maxBody: m.maxBody}
-	d := &s.decision
-	if err := m.decider.Decide(ctx, &s.source, d); err != nil {
-		if ctx.Err() != nil {
-			m.scratch.put(s)
-			abandon(w)
-			return
-		}
-		m.fail(r, err, d)
+	s.source, s.outer = source{r: r, clients: m.clients, maxBody: m.maxBody}, outer
+	err := m.decider.Decide(ctx, &s.source, &s.decision)
+	switch {
+	case err == nil:
+		m.answer(w, s, next)
+	case ctx.Err() != nil:
+		abandon(w)
+	default:
+		m.fail(s, err)
+		m.answer(w, s, next)
 	}
-	v := &visit{Context: ctx, identity: m.identity, outer: outer, scratch: s}
-	s.fields.reset()
-	m.rateFields(&s.fields, d)
-	if d.Allowed {
-		m.pass(w, r, next, v)
-	} else {
-		m.refuse(w, r, v)
-	}
-	// After a panic of the handler the scratch is left to the garbage collector.
-	m.scratch.put(v.leave())
+	m.scratch.put(s)
 }
 
-// pass lets an allowed request go on, after its delay.
-func (m *middleware) pass(w http.ResponseWriter, r *http.Request, next http.Handler, v *visit) {
-	d := &v.scratch.decision
-	if d.Delay > 0 {
-		switch err := d.Wait(v.Context); {
+// answer does what the decision says.
+func (m *middleware) answer(w http.ResponseWriter, s *scratch, next http.Handler) {
+	d := &s.decision
+	s.fields.reset()
+	m.rateFields(&s.fields, d)
+	if d.Allowed && d.Delay > 0 {
+		switch err := d.Wait(s.source.r.Context()); {
 		case errors.Is(err, context.DeadlineExceeded):
 			d.Allowed, d.OK, d.Reason, d.RetryAfter = false, false, stint.ReasonLimit, d.Delay
-			m.refuse(w, r, v)
-			return
 		case err != nil:
 			abandon(w)
 			return
 		}
 	}
-	f := &v.scratch.fields
-	if f.n > 0 {
-		f.expose(r, m.expose)
-		f.send(w.Header(), &v.values)
+	if !d.Allowed {
+		m.refuse(w, s)
+		return
 	}
-	next.ServeHTTP(w, r.WithContext(v))
+	v := m.newVisit(s)
+	if s.fields.n > 0 {
+		s.fields.expose(s.source.r, m.expose)
+		s.fields.send(w.Header(), v.values[:])
+	}
+	next.ServeHTTP(w, s.source.r.WithContext(v))
+	v.leave()
 }
 
-// fail makes d the answer of a Decider that could not tell.
-func (m *middleware) fail(r *http.Request, err error, d *stint.Decision) {
-	d.Clear()
-	if m.failOpen {
+// fail makes the decision that of a Decider that could not tell. A refusal with
+// that reason is left as the Decider made it.
+func (m *middleware) fail(s *scratch, err error) {
+	d := &s.decision
+	switch {
+	case m.failOpen:
+		d.Clear()
 		d.Allowed = true
-	} else {
+	case d.Allowed || d.Reason != stint.ReasonUnavailable:
+		d.Clear()
 		d.Refuse(stint.ReasonUnavailable, stint.Result{})
 	}
 	d.Degraded = true
 	if m.onError != nil {
-		m.onError(r, err)
+		m.onError(s.source.r, err)
 	}
 }
 

@@ -98,7 +98,7 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 		decider: o.Decider, headers: headers, epoch: o.EpochReset, status: o.DenyStatus, deny: o.Deny,
 		failOpen: o.FailOpen, onError: o.OnError, clients: clients, maxBody: o.MaxBody,
 	}
-	if m.identity = any(o.Decider); !comparable(o.Decider) {
+	if m.identity = any(o.Decider); !isComparable(o.Decider) {
 		m.identity = m
 	}
 	if m.status == 0 {

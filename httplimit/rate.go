@@ -27,7 +27,7 @@ func (m *middleware) rateFields(f *fields, d *stint.Decision) {
 	}
 	if m.headers&(XRateLimit|GitHub) != 0 {
 		f.setInt(fieldLimit, d.Capacity)
-		f.setInt(fieldRemaining, d.Remaining)
+		f.setInt(fieldRemaining, max(0, d.Remaining))
 		f.setInt(fieldReset, reset)
 	}
 	if m.headers&GitHub != 0 {

@@ -8,10 +8,9 @@ import (
 )
 
 // refuse answers a request that may not go on.
-func (m *middleware) refuse(w http.ResponseWriter, r *http.Request, v *visit) {
-	s := v.scratch
-	d, f, h := &s.decision, &s.fields, w.Header()
-	forgetRepresentation(h)
+func (m *middleware) refuse(w http.ResponseWriter, s *scratch) {
+	d, f, r := &s.decision, &s.fields, s.source.r
+	forgetRepresentation(w.Header())
 	wait := retrySeconds(d)
 	if wait > 0 {
 		f.setInt(fieldRetry, wait)
@@ -19,19 +18,21 @@ func (m *middleware) refuse(w http.ResponseWriter, r *http.Request, v *visit) {
 	f.set("Cache-Control", "no-store")
 	f.expose(r, m.exposeAll)
 	if m.deny != nil {
-		f.send(h, &v.values)
+		f.send(w.Header(), make([]string, f.n))
+		v := m.newVisit(s)
 		m.deny.ServeHTTP(w, r.WithContext(v))
+		v.leave()
 		return
 	}
 	if contentType := grpcType(r); contentType != "" {
-		m.refuseGRPC(w, contentType, v)
+		refuseGRPC(w, contentType, s)
 		return
 	}
 	status := m.statusOf(d.Reason)
 	s.body = appendProblem(s.body[:0], d, status, wait)
 	f.set("Content-Type", "application/problem+json")
 	f.setInt("Content-Length", int64(len(s.body)))
-	f.send(h, &v.values)
+	f.send(w.Header(), make([]string, f.n))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
 		// A client that is gone does not read the rest, and nobody can tell it.
@@ -74,17 +75,14 @@ func grpcType(r *http.Request) string {
 }
 
 // refuseGRPC answers with the header-only form of a gRPC error.
-func (m *middleware) refuseGRPC(w http.ResponseWriter, contentType string, v *visit) {
-	d, f := &v.scratch.decision, &v.scratch.fields
+func refuseGRPC(w http.ResponseWriter, contentType string, s *scratch) {
+	d, f := &s.decision, &s.fields
 	f.set("Content-Type", contentType)
 	f.setInt("Grpc-Status", grpcStatus(d.Reason))
-	start := len(f.text)
-	f.text = appendDetail(f.text, d, retrySeconds(d))
-	encoded := appendMessage(v.scratch.body[:0], f.text[start:])
-	f.text = append(f.text[:start], encoded...)
-	v.scratch.body = encoded
+	s.body = appendDetail(s.body[:0], d, retrySeconds(d))
+	f.text = appendMessage(f.text, s.body)
 	f.done("Grpc-Message")
-	f.send(w.Header(), &v.values)
+	f.send(w.Header(), make([]string, f.n))
 	w.WriteHeader(http.StatusOK)
 }
 

@@ -52,8 +52,7 @@ func Global(_ context.Context, _ stint.Source, dst []byte) ([]byte, bool) {
 // appendHash appends 128 bits of a hash of value.
 func appendHash(dst []byte, value string) []byte {
 	const size = 16
-	var buf [128]byte
-	sum := sha256.Sum256(append(buf[:0], value...))
+	sum := sha256.Sum256([]byte(value))
 	return append(dst, sum[:size]...)
 }
 
@@ -96,7 +95,7 @@ type charge struct {
 
 var _ stint.Decider = (*Single)(nil)
 
-// Decide implements [stint.Decider]. The decision does not hold the key.
+// Decide implements [stint.Decider].
 func (s *Single) Decide(ctx context.Context, src stint.Source, d *stint.Decision) error {
 	if err := s.check(); err != nil {
 		d.Clear()
@@ -107,11 +106,10 @@ func (s *Single) Decide(ctx context.Context, src stint.Source, d *stint.Decision
 		c = new(charge)
 	}
 	err := s.decide(ctx, src, c, d)
-	d.Key = nil
-	for i := range d.Results {
-		d.Results[i].Key = nil
+	d.OwnKeys()
+	if cap(c.key) <= stint.MaxKey {
+		s.scratch.Put(c)
 	}
-	s.scratch.Put(c)
 	return err
 }
 

@@ -87,8 +87,8 @@ func (s *source) header(name string) (string, bool) {
 	return "", false
 }
 
-// hostName returns the host in lower case, without port, brackets and the dot of
-// a fully qualified name.
+// hostName returns the host in lower case, without port and the dot of a fully
+// qualified name.
 func (s *source) hostName() (string, bool) {
 	if s.host == "" {
 		s.host = strings.ToLower(bareHost(s.r.Host))
@@ -96,13 +96,11 @@ func (s *source) hostName() (string, bool) {
 	return s.host, s.host != ""
 }
 
-// bareHost takes the port, the brackets and the final dot off a host.
+// bareHost takes the port and the final dot off a host. An IPv6 address keeps its
+// brackets.
 func bareHost(host string) string {
 	if strings.HasPrefix(host, "[") {
-		if address, _, ok := strings.Cut(host[1:], "]"); ok {
-			return address
-		}
-		return host
+		return host[:strings.IndexByte(host, ']')+1]
 	}
 	if i := strings.IndexByte(host, ':'); i >= 0 && strings.IndexByte(host[i+1:], ':') < 0 {
 		host = host[:i]

@@ -17,10 +17,15 @@ type visit struct {
 	context.Context
 	identity any
 	outer    *visit
-	values   [maxFields]string
+	values   [maxRateFields]string
 
 	mu      sync.Mutex
 	scratch *scratch // nil once the handler has returned
+}
+
+// newVisit begins the visit of a request.
+func (m *middleware) newVisit(s *scratch) *visit {
+	return &visit{Context: s.source.r.Context(), identity: m.identity, outer: s.outer, scratch: s}
 }
 
 // Value implements context.Context.
@@ -41,13 +46,11 @@ func (v *visit) met(identity any) bool {
 	return false
 }
 
-// leave ends the visit and returns its scratch.
-func (v *visit) leave() *scratch {
+// leave ends the visit; from then on the scratch is not read.
+func (v *visit) leave() {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	s := v.scratch
 	v.scratch = nil
-	return s
+	v.mu.Unlock()
 }
 
 // FromContext returns a copy of the decision about the request whose context ctx

@@ -48,7 +48,8 @@ func (s *Store) takeAll(given stint.Micros, charges []stint.Charge, verdicts []s
 	for i := range items {
 		switch it := &items[i]; {
 		case refused && verdicts[i].OK:
-			it.untouched(charges[i].Ask, now, &verdicts[i])
+			it.untouched(now, &verdicts[i])
+		case refused && it.twin != nil:
 		case it.changed:
 			s.put(it.segment, it.segment.find(it.hash), put{it.home, it.hash, it.state, now, items})
 		}
@@ -133,9 +134,10 @@ func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, v *sti
 		it.before = it.twin.cell
 	case slot >= 0:
 		it.before = it.segment.cellUnder(slot, it.home, now)
+		it.changed = ask.Cost != 0 && it.segment.tag(slot) != it.home.tag
 	}
 	it.cell, *v = it.home.table.cells.Take(it.before, &it.home.policy.Params, now, ask)
-	it.changed = it.cell != it.before || it.twin != nil && it.twin.changed
+	it.changed = it.changed || ask.Cost != 0 && it.cell != it.before || it.twin != nil && it.twin.changed
 }
 
 // askList is ask for a table of lists. The item's list is a copy.
@@ -148,15 +150,12 @@ func (it *item) askList(slot int, ask stint.Ask, now stint.Micros, v *stint.Verd
 	}
 	ahead := len(it.list) > 1 && it.list[len(it.list)-2] > int64(now)
 	it.list, *v = it.home.table.lists.TakeList(it.list, &it.home.policy.Params, now, ask)
-	it.changed = v.OK && ask.Cost != 0 || ahead || it.twin != nil && it.twin.changed
+	it.changed = ask.Cost != 0 && (v.OK || ahead) || it.twin != nil && it.twin.changed
 }
 
 // untouched reads the bucket of a charge that fits but was not made, because
 // another one of the request was refused.
-func (it *item) untouched(ask stint.Ask, now stint.Micros, v *stint.Verdict) {
-	if ask.Cost == 0 {
-		return
-	}
+func (it *item) untouched(now stint.Micros, v *stint.Verdict) {
 	p := &it.home.policy.Params
 	if it.home.table.cells != nil {
 		before := it.before

@@ -68,7 +68,7 @@ type Store struct {
 	scratch      sync.Pool
 }
 
-var _ stint.Store = (*Store)(nil)
+var _ stint.OneStore = (*Store)(nil)
 
 // New returns an empty store. A MaxBuckets below 0 is an error.
 func New(o Options) (*Store, error) {
@@ -129,11 +129,6 @@ func (s *Store) Take(_ context.Context, now stint.Micros, charges []stint.Charge
 	for i := range charges {
 		if len(charges[i].Key) > stint.MaxKey {
 			return 0, fmt.Errorf("key of %d bytes: at most %d", len(charges[i].Key), stint.MaxKey)
-		}
-	}
-	if len(charges) == 1 {
-		if at, ok := s.takeOne(now, &charges[0], &verdicts[0]); ok {
-			return at, nil
 		}
 	}
 	return s.takeAll(now, charges, verdicts), nil

@@ -1,49 +1,68 @@
 package memstore
 
-import "github.com/stint-dev/stint"
+import (
+	"context"
+	"hash/maphash"
 
-// takeOne settles a single charge of a table of cells, the usual case, without a
-// list of charges. ok is false for a table of lists.
-func (s *Store) takeOne(given stint.Micros, c *stint.Charge, v *stint.Verdict) (now stint.Micros, ok bool) {
-	now = given
+	"github.com/stint-dev/stint"
+)
+
+// TakeOne implements [stint.OneStore].
+func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
+	if _, ok := p.Algorithm.(stint.CellAlgorithm); !ok || len(key) > stint.MaxKey {
+		return s.oneOfMany(ctx, given, p, key, ask)
+	}
+	now := given
 	if given == 0 {
 		now = s.clock()
 	}
-	hash := s.hash(c.Key)
-	h, g := s.lock(c.Policy, hash, now)
-	if h.table.cells == nil {
-		g.mu.Unlock()
-		return 0, false
-	}
+	hash := max(maphash.String(s.seed, key), 1)
+	h, g := s.lock(p, hash, now)
 	if given == 0 {
 		if now < g.last {
 			now = max(s.clock(), g.last)
 		}
 		g.last = now
 	}
-	i := g.find(hash)
-	var before, after stint.Cell
-	switch {
-	case i >= 0:
-		before = g.cellUnder(i, h, now)
-	case s.full == RefuseNew && s.refuseNew(g, c.Ask, now, v):
-		g.mu.Unlock()
-		return now, true
-	}
-	after, *v = h.table.cells.Take(before, &h.policy.Params, now, c.Ask)
-	switch {
-	case after == before:
-	case i >= 0 && c.Cost > 0:
-		g.set(i, h.tag, state{cell: after})
-	default:
-		s.put(g, i, put{home: h, hash: hash, state: state{cell: after}, now: now})
-	}
+	v := s.askOne(h, g, hash, now, ask)
 	crowded := g.crowded()
 	g.mu.Unlock()
 	if crowded {
 		h.table.split(g)
 	}
-	return now, true
+	return now, v, nil
+}
+
+// oneOfMany is TakeOne as a list of one.
+func (s *Store) oneOfMany(ctx context.Context, now stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
+	charges := [1]stint.Charge{{Policy: p, Key: []byte(key), Ask: ask}}
+	var verdicts [1]stint.Verdict
+	now, err := s.Take(ctx, now, charges[:], verdicts[:])
+	return now, verdicts[0], err
+}
+
+// askOne asks the bucket of hash in g, which is locked, and writes it.
+func (s *Store) askOne(h *home, g *segment, hash uint64, now stint.Micros, ask stint.Ask) stint.Verdict {
+	i := g.find(hash)
+	var before stint.Cell
+	switch {
+	case i >= 0:
+		before = g.cellUnder(i, h, now)
+	case s.full == RefuseNew:
+		var v stint.Verdict
+		if s.refuseNew(g, ask, now, &v) {
+			return v
+		}
+	}
+	after, v := h.table.cells.Take(before, &h.policy.Params, now, ask)
+	switch {
+	case ask.Cost == 0 || after == before && (i < 0 || g.tag(i) == h.tag):
+	case i >= 0 && ask.Cost > 0:
+		g.set(i, h.tag, state{cell: after})
+	default:
+		s.put(g, i, put{home: h, hash: hash, state: state{cell: after}, now: now})
+	}
+	return v
 }
 
 // lock finds the policy's home and locks the segment of hash there.
@@ -59,12 +78,11 @@ func (s *Store) lock(p *stint.Policy, hash uint64, now stint.Micros) (*home, *se
 	}
 }
 
-// cellUnder returns the bucket at slot i, counted under h's policy from now on.
+// cellUnder returns the bucket at slot i as h's policy counts it.
 func (g *segment) cellUnder(i int, h *home, now stint.Micros) stint.Cell {
 	c := g.cell(i)
 	if tag := g.tag(i); tag != h.tag {
 		c = h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, now)
-		g.set(i, h.tag, state{cell: c})
 	}
 	return c
 }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// minSlots is the size of the smallest table: of 8 slots at least one stays
-	// empty, which ends every search.
+	// minSlots is the size of the smallest table. A quarter of the slots stays
+	// empty, so that a search that finds nothing ends after some eight of them.
 	minSlots = 8
 	// splitAt is the number of buckets from which a segment splits.
 	splitAt = 2048
@@ -122,18 +122,15 @@ func (g *buckets) add(h uint64, tag int64, st state) {
 	g.set(i, tag, st)
 }
 
+// room is how many buckets the slots have room for.
+func (g *buckets) room() int { return g.count() / 4 * 3 }
+
 // full says whether add would have to grow.
-func (g *buckets) full() bool {
-	n := g.count()
-	return g.used >= n-n/8
-}
+func (g *buckets) full() bool { return g.used >= g.room() }
 
 // roomy says whether a full segment had better grow than wait for more buckets to
 // become worth nothing.
-func (g *buckets) roomy() bool {
-	n := g.count()
-	return g.used >= (n-n/8)/4*3
-}
+func (g *buckets) roomy() bool { return g.used >= g.room()/4*3 }
 
 // crowded says whether the segment should split.
 func (g *buckets) crowded() bool {
@@ -143,7 +140,7 @@ func (g *buckets) crowded() bool {
 // reserve gives the segment slots for n buckets and moves what it has.
 func (g *buckets) reserve(n int) {
 	old := *g
-	g.slots = make([]int64, max(minSlots, n+n/7+1)*g.width)
+	g.slots = make([]int64, max(minSlots, (n+2)/3*4)*g.width)
 	g.used, g.log = 0, arena{}
 	for i := range old.all() {
 		g.add(old.hash(i), old.tag(i), state{cell: old.cell(i), list: old.list(i)})

@@ -12,9 +12,10 @@ type Error struct {
 	// parameters and cookies are named. The other names are those of the Spec's
 	// fields in snake case: rules[0].limits[1], rules[0].plans.free,
 	// rules[0].queue, rules[0].match.header.X-Team[0], keys.api_key.header,
-	// plans.key, hash_key, ipv4_prefix.
+	// plans.key, hash_key, client_ip.ipv4_prefix.
 	Path string
-	// Message says what is wrong with which value, and what to write instead.
+	// Message says what is wrong with which value and, after its last colon if it
+	// has one, what to write instead.
 	Message string
 	// Warning faults do not stop the rules from working.
 	Warning bool

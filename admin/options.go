@@ -1,0 +1,53 @@
+package admin
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options configure an Admin. The zero Options are a process without a store of
+// its own that is ready from the start.
+type Options struct {
+	// Version of the program, for the page and the metric stint_build_info.
+	Version string
+	// Ready says why requests can not be answered yet; nil, the result and the
+	// function, means that they can.
+	Ready func() error
+	// Store returns the counters of the store in memory. Nil means there is none.
+	Store func() StoreStats
+	// KeyText writes the key of a bucket for people, without secrets. Nil means
+	// hexadecimal.
+	KeyText func(key []byte) string
+	// Now is the clock of the page. Nil means time.Now.
+	Now func() time.Time
+}
+
+// Listener is an address that takes requests.
+type Listener struct {
+	// Name is what it is for, such as gateway.
+	Name string
+	// Address is host and port.
+	Address string
+}
+
+// Rule is a rule to show.
+type Rule struct {
+	// ID is the rule's.
+	ID string
+	// Sentence says what the rule admits.
+	Sentence string
+	// Policies are the names of the policies that the rule counts with.
+	Policies []string
+}
+
+// StoreStats are counters of a store in memory.
+type StoreStats struct {
+	// Buckets are those kept now, MaxBuckets is their bound.
+	Buckets, MaxBuckets int64
+	// Evicted buckets made room for others, EvictedInUse are those of them that
+	// still carried counts.
+	Evicted, EvictedInUse int64
+}
+
+// keyText is the default of Options.KeyText.
+func keyText(key []byte) string { return fmt.Sprintf("%x", key) }

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/stint-dev/stint/config"
+)
+
+// serveFlags are what the command line says about a server. A nil pointer leaves
+// it to the file.
+type serveFlags struct {
+	config                string
+	gateway, admin, store *string
+}
+
+func newServe(p process) *cobra.Command {
+	var f serveFlags
+	var gateway, admin, store string
+	cmd := &cobra.Command{
+		Use:   "serve -c FILE",
+		Short: "limit the rate of the API behind the gateway",
+		Long: `serve starts the gateway in front of the upstream of the rules file, and the
+admin listener with /healthz, /readyz, /metrics and a status page.
+
+The file is read again when it changes and on SIGHUP; counts go on, and a bad
+file changes nothing. SIGINT and SIGTERM drain: requests under way are answered.
+A second one ends the process at once.`,
+		Example: "  stint serve -c examples/quickstart.yaml",
+		Args:    count(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			given := func(name string, value *string) *string {
+				if cmd.Flags().Changed(name) {
+					return value
+				}
+				return nil
+			}
+			f.gateway, f.admin, f.store = given("gateway", &gateway), given("admin", &admin), given("store", &store)
+			return p.serve(cmd.Context(), f)
+		},
+	}
+	configFlag(cmd, &f.config)
+	cmd.Flags().StringVar(&gateway, "gateway", "", "listen here instead of where the file says, such as :8080")
+	cmd.Flags().StringVar(&admin, "admin", "", "the admin `address` instead of the file's; \"\" is off")
+	cmd.Flags().StringVar(&store, "store", "", "keep counts here instead of where the file says: memory")
+	return cmd
+}
+
+// settings are those of the file with the flags over them.
+func (f *serveFlags) settings(file *config.File) (config.Listen, config.Store, error) {
+	listen, store := file.Listen, file.Store
+	var err error
+	if f.gateway != nil {
+		if listen.Gateway, err = config.ParseAddress(*f.gateway); err != nil {
+			return listen, store, usagef("--gateway %v", err)
+		}
+	}
+	if f.admin != nil {
+		if listen.Admin, err = config.ParseAddress(*f.admin); err != nil {
+			return listen, store, usagef("--admin %v", err)
+		}
+	}
+	if f.store != nil {
+		if store, err = config.ParseStore(*f.store); err != nil {
+			return listen, store, usagef("--store %v", err)
+		}
+		if file.Store != (config.Store{}) {
+			store = file.Store // The same store, with the file's options.
+		}
+	}
+	return listen, store, nil
+}

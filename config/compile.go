@@ -1,0 +1,144 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/stint-dev/stint/rules"
+)
+
+// compile makes the set of rules, and puts what is wrong with it at its places.
+func (b *builder) compile() {
+	set, err := rules.Compile(b.file.Spec)
+	var faults []*rules.Error
+	for _, one := range split(err) {
+		var re *rules.Error
+		if errors.As(one, &re) {
+			faults = append(faults, re)
+		} else {
+			b.add(&Error{File: b.file.Path, Line: 1, Column: 1, Message: one.Error()})
+		}
+	}
+	written := len(b.list) > 0
+	var told []*Error
+	for _, re := range faults {
+		if e := b.placed(re, written); e != nil {
+			told = append(told, e)
+		}
+	}
+	for _, e := range told {
+		b.add(e)
+	}
+	if err != nil {
+		if len(b.list) == 0 {
+			b.add(&Error{File: b.file.Path, Line: 1, Column: 1, Message: err.Error()})
+		}
+		return
+	}
+	b.file.Set = set
+	for _, w := range set.Warnings() {
+		if e := b.placed(w, false); e != nil {
+			b.file.Warnings = append(b.file.Warnings, e)
+		}
+	}
+	all := faultsOf(b.file.Path, b.file.Warnings)
+	b.file.Warnings = all.sorted()
+}
+
+// faultsOf collects errors to be sorted.
+func faultsOf(file string, list []*Error) *faults { return &faults{file: file, list: list} }
+
+// split returns the errors that err joins.
+func split(err error) []error {
+	if err == nil {
+		return nil
+	}
+	var joined interface {
+		error
+		Unwrap() []error
+	}
+	if errors.As(err, &joined) {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// placed returns re at its place in the file. Where the file was found faulty
+// before, a fault is nil that only follows from that: one whose place is not
+// there, or holds what was wrong.
+func (b *builder) placed(re *rules.Error, written bool) *Error {
+	n, exact := b.place(re.Path)
+	if written && (!exact || n.anyFaulty(make(map[*node]bool))) {
+		return nil
+	}
+	message, hint := cutHint(b.withLines(re.Message))
+	for _, secret := range n.secrets(nil) {
+		message, hint = secret.redact(message), secret.redact(hint)
+	}
+	return &Error{File: b.file.Path, Line: n.line, Column: n.column, Text: n.source(), Message: b.prefixOf(re) + message, Hint: hint}
+}
+
+// rulePath finds how package rules names a rule.
+func rulePath() *regexp.Regexp { return regexp.MustCompile(`rules\[\d+\]`) }
+
+// withLines says the line of a rule where message says its index.
+func (b *builder) withLines(message string) string {
+	return rulePath().ReplaceAllStringFunc(message, func(path string) string {
+		if n := b.places[path]; n != nil {
+			return fmt.Sprintf("the rule in line %d", n.line)
+		}
+		return path
+	})
+}
+
+// place finds where a path of the Spec was written: at exactly that, or else at
+// the nearest that holds it.
+func (b *builder) place(path string) (n *node, exact bool) {
+	if n = b.places[path]; n != nil {
+		return n, true
+	}
+	for path != "" {
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+		if n = b.places[path]; n != nil {
+			return n, false
+		}
+	}
+	return b.root, false
+}
+
+// prefixOf names the rule that a fault is about, unless the message does so.
+func (b *builder) prefixOf(re *rules.Error) string {
+	n := b.places[rulePath().FindString(re.Path)]
+	if n == nil {
+		return ""
+	}
+	if id := n.find("id"); id == nil || strings.HasPrefix(re.Message, fmt.Sprintf("rule %q ", id.value)) {
+		return ""
+	}
+	return rulePrefix(n)
+}
+
+// secrets appends the texts at n and below it that the environment has a part in.
+func (n *node) secrets(to []*node) []*node {
+	if n.filled {
+		to = append(to, n)
+	}
+	for _, item := range n.items {
+		to = item.secrets(to)
+	}
+	for _, f := range n.fields {
+		to = f.value.secrets(f.key.secrets(to))
+	}
+	return to
+}
+
+// redact writes n as it stands in the file where s says its value.
+func (n *node) redact(s string) string {
+	if len(n.value) < 3 {
+		return strings.ReplaceAll(s, strconv.Quote(n.value), strconv.Quote(n.raw))
+	}
+	return strings.ReplaceAll(s, n.value, n.raw)
+}

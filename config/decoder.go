@@ -1,0 +1,188 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// decoder reads nodes into the structs of shape.go. The structs' tags are:
+//
+//	yaml    the field's name, and after a comma other names for it
+//	doc     what it means, for the schema
+//	enum    the words it may be
+//	hint    what to write instead of a field that comes later
+//	secret  "value": what stands there is shown in no message
+//	        "names": neither is it, nor are its names
+//	        "fields": unknown fields in it are not shown
+type decoder struct {
+	*faults
+	values int    // read so far
+	rule   string // prefix of messages inside of a rule
+}
+
+// tag is what a struct says about a field.
+type tag struct {
+	name   string   // as messages call it, such as listen.http
+	known  []string // all names of the field
+	doc    string
+	words  []string // what it may be
+	hint   string   // what to write instead
+	secret string
+}
+
+// value is a field's type: it reads itself from a node, and describes itself for
+// the schema.
+type value interface {
+	set(d *decoder, n *node, t tag)
+	schema(t tag) schema
+}
+
+// tagOf reads the tags of a field.
+func tagOf(f reflect.StructField) tag {
+	known := strings.Split(f.Tag.Get("yaml"), ",")
+	return tag{
+		name: known[0], known: known, doc: f.Tag.Get("doc"),
+		words: strings.Fields(f.Tag.Get("enum")), hint: f.Tag.Get("hint"), secret: f.Tag.Get("secret"),
+	}
+}
+
+// within returns t with the name of what it is in before its own.
+func (t tag) within(outer string) tag {
+	if outer != "" {
+		t.name = outer + "." + t.name
+	}
+	return t
+}
+
+// fault adds a fault of n.
+func (d *decoder) fault(n *node, message, hint string) {
+	n.faulty = true
+	d.add(&Error{File: d.file, Line: n.line, Column: n.column, Text: n.source(), Message: d.rule + message, Hint: hint})
+}
+
+// wrongKind says that n is not what the field called name wants.
+func (d *decoder) wrongKind(n *node, name, hint string) {
+	if n.kind == null {
+		d.fault(n, name+" is empty", hint)
+		return
+	}
+	d.fault(n, name+n.shown()+" is "+n.kind.String(), hint)
+}
+
+// read reads n into v. It says false where n was found to be wrong before, or
+// where aliases repeat too much.
+func (d *decoder) read(n *node, v value, t tag) bool {
+	if n.faulty && n.isScalar() {
+		return false
+	}
+	if d.values++; d.values > maxValues {
+		if d.values == maxValues+1 {
+			d.fault(n, fmt.Sprintf("aliases repeat more than %d values", maxValues), "write fewer aliases into one another")
+		}
+		return false
+	}
+	if t.secret == "value" || t.secret == "names" {
+		n.hide()
+	}
+	v.set(d, n, t)
+	return true
+}
+
+// fields reads a mapping into the struct that v points to. Fields of embedded
+// structs count as v's own.
+func (d *decoder) fields(n *node, v any, t tag) bool {
+	if n.kind != mapping {
+		hint := "write a mapping"
+		if t.name == "" {
+			hint = "write rules: with a list below it"
+		}
+		d.wrongKind(n, orFile(t.name), hint)
+		return false
+	}
+	targets := make(map[string]target)
+	names := collect(reflect.ValueOf(v).Elem(), targets)
+	given := make(map[string]*node)
+	for _, f := range n.fields {
+		to, ok := targets[f.key.value]
+		switch {
+		case !ok && t.name == "" && strings.HasPrefix(f.key.value, "x-") && d.rule == "":
+		case !ok:
+			d.unknown(f.key, t, names)
+		case given[to.tag.name] != nil:
+			d.twice(f.key, given[to.tag.name], t)
+		default:
+			given[to.tag.name] = f.key
+			to.tag.name = f.key.value
+			d.read(f.value, to.value, to.tag.within(t.name))
+		}
+	}
+	return true
+}
+
+// target is where a field goes.
+type target struct {
+	value value
+	tag   tag
+}
+
+// collect finds the fields of a struct by all their names, and returns the first
+// name of each in order.
+func collect(v reflect.Value, targets map[string]target) (names []string) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Anonymous {
+			names = append(names, collect(v.Field(i), targets)...)
+			continue
+		}
+		t := tagOf(f)
+		to, ok := v.Field(i).Addr().Interface().(value)
+		if t.name == "" || !ok {
+			continue
+		}
+		if _, ok := to.(*later); !ok {
+			names = append(names, t.name)
+		}
+		for _, known := range t.known {
+			targets[known] = target{to, t}
+		}
+	}
+	return names
+}
+
+// unknown reports a field that does not exist.
+func (d *decoder) unknown(key *node, t tag, names []string) {
+	if t.secret == "fields" {
+		key.hide()
+		d.fault(key, t.name+" has no such field", "write "+oneOf(names))
+		return
+	}
+	where := ""
+	if t.name != "" {
+		where = " in " + t.name
+	}
+	d.fault(key, fmt.Sprintf("unknown field%s%s", key.shown(), where), suggest(key.value, names))
+}
+
+// twice reports a field that was there before.
+func (d *decoder) twice(key, first *node, t tag) {
+	name := "the field" + key.shown()
+	switch {
+	case key.hidden:
+		name = "a key"
+	case key.value != first.value:
+		name = fmt.Sprintf("the field%s, another name of%s,", key.shown(), first.shown())
+	}
+	if t.name != "" {
+		name += " in " + t.name
+	}
+	d.fault(key, name+" is given twice", fmt.Sprintf("leave it out here or in line %d", first.line))
+}
+
+// orFile names the whole file where there is no field.
+func orFile(name string) string {
+	if name == "" {
+		return "the file"
+	}
+	return name
+}

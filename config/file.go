@@ -1,0 +1,116 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/stint-dev/stint/rules"
+)
+
+// File is what a rules file says, defaults filled in. A File is not changed after
+// it was made.
+type File struct {
+	// Path is the file's name as it was given.
+	Path string
+	// Listen is where to listen.
+	Listen Listen
+	// Upstream is the server behind the gateway, if there is one.
+	Upstream Upstream
+	// Store is where the counts are kept.
+	Store Store
+	// TrustedProxies are the networks whose word about a client is believed.
+	TrustedProxies []netip.Prefix
+	// TrustUnix believes peers on Unix sockets.
+	TrustUnix bool
+	// ClientHeader is the header in which trusted proxies name the client; empty
+	// means X-Forwarded-For.
+	ClientHeader string
+	// Headers are the names of the rate headers to send: x-ratelimit, ietf, github,
+	// or none alone.
+	Headers []string
+	// DenyStatus is the status of a refusal.
+	DenyStatus int
+	// Spec is the rules as they were written.
+	Spec rules.Spec
+	// Set is Spec compiled.
+	Set *rules.Set
+	// Warnings are what is legal and probably not meant.
+	Warnings []*Error
+}
+
+// Options of [Load] and [Parse]. The zero Options have no environment.
+type Options struct {
+	// Env looks up ${NAME}, as os.LookupEnv does. Nil means that no variable is
+	// set.
+	Env func(name string) (value string, ok bool)
+}
+
+// Load reads the file at path, and the CSV file of plans that it names. Its errors
+// are [Errors].
+func Load(path string, o Options) (*File, error) {
+	f, _, err := load(path, o)
+	return f, err
+}
+
+// Parse is [Load] for a file that is in memory. A CSV file of plans is looked for
+// beside name.
+func Parse(name string, data []byte, o Options) (*File, error) {
+	return parse(name, data, o, new(disk))
+}
+
+// load also returns what was read, even if it was no good.
+func load(path string, o Options) (*File, []source, error) {
+	d := new(disk)
+	data, message, hint := d.read(path, maxBytes)
+	if message != "" {
+		return nil, d.seen, Errors{{File: path, Message: message, Hint: hint}}
+	}
+	f, err := parse(path, data, o, d)
+	return f, d.seen, err
+}
+
+func parse(name string, data []byte, o Options, disk *disk) (*File, error) {
+	found := &faults{file: name}
+	if len(data) > maxBytes {
+		message, hint := tooLarge(int64(len(data)), maxBytes)
+		return nil, Errors{{File: name, Message: message, Hint: hint}}
+	}
+	root := (&reader{faults: found, env: o.Env}).read(data)
+	if root == nil {
+		return nil, found.sorted()
+	}
+	if root.kind == null {
+		found.add(&Error{File: name, Line: 1, Column: 1, Message: "no rules: the file is empty", Hint: "write rules: [] to let everything through"})
+		return nil, found.sorted()
+	}
+	var written shape
+	d := &decoder{faults: found}
+	if d.fields(root, &written, tag{}) {
+		b := &builder{decoder: d, disk: disk, root: root, file: &File{Path: name}, places: make(map[string]*node)}
+		b.build(&written)
+		b.compile()
+		if len(found.list) == 0 {
+			return b.file, nil
+		}
+	}
+	return nil, found.sorted()
+}
+
+// Changed names the settings that differ between f and old and take effect only
+// when a server starts: the rest of a file can be changed while it runs.
+func (f *File) Changed(old *File) []string {
+	var changed []string
+	note := func(name string, same bool) {
+		if !same {
+			changed = append(changed, name)
+		}
+	}
+	note("listen", f.Listen == old.Listen)
+	note("upstream", f.Upstream.String() == old.Upstream.String())
+	note("store", f.Store == old.Store)
+	note("trusted_proxies", slices.Equal(f.TrustedProxies, old.TrustedProxies) && f.TrustUnix == old.TrustUnix)
+	note("client_ip.header", f.ClientHeader == old.ClientHeader)
+	note("headers", slices.Equal(f.Headers, old.Headers))
+	note("deny_status", f.DenyStatus == old.DenyStatus)
+	return changed
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stint-dev/stint/internal/clientip"
+)
+
+// upstream reads the server behind the gateway.
+func (b *builder) upstream(s *shape) {
+	n := s.Upstream.n
+	if n == nil {
+		return
+	}
+	u, err := ParseUpstream(s.Upstream.v)
+	if err != nil {
+		message, hint := cutHint(err.Error())
+		if n.filled {
+			message = strconv.Quote(cut(n.raw)) + " is no http or https URL once the environment is filled in"
+		}
+		if strings.Contains(n.raw, "@") {
+			n.hide()
+		}
+		b.fault(n, "upstream "+message, hint)
+		return
+	}
+	b.file.Upstream = u
+}
+
+func (b *builder) listen(l *listen) {
+	b.file.Listen.Admin = b.address(&l.Admin, "listen.admin", "127.0.0.1:9090")
+	def := ""
+	if b.file.Upstream.IsSet() {
+		def = ":8080"
+	}
+	b.file.Listen.Gateway = b.address(&l.Gateway, "listen.gateway", def)
+	if b.root.find("upstream") == nil && l.Gateway.n != nil && l.Gateway.v != "" {
+		b.fault(l.Gateway.n, "listen.gateway"+l.Gateway.n.shown()+" has no upstream to pass requests on to", "write upstream: http://127.0.0.1:3000, or upstream: demo")
+	}
+	if g := b.file.Listen.Gateway; g != "" && g == b.file.Listen.Admin && !isAnyPort(g) {
+		n := firstOf(l.Admin.n, l.Gateway.n, l.n)
+		b.fault(n, "listen.gateway and listen.admin are both "+strconv.Quote(cut(n.raw)), "give each a port of its own")
+	}
+}
+
+// isAnyPort says whether the system picks the port.
+func isAnyPort(addr string) bool { return len(addr) > 2 && addr[len(addr)-2:] == ":0" }
+
+// address reads one address, or returns def where there is none.
+func (b *builder) address(w *word, name, def string) string {
+	if w.n == nil {
+		return def
+	}
+	addr, err := ParseAddress(w.v)
+	switch {
+	case err != nil && w.n.filled:
+		b.fault(w.n, name+w.n.shown()+" is no address once the environment is filled in", `it must read like ":8080" or "127.0.0.1:9090"`)
+	case err != nil:
+		message, hint := cutHint(err.Error())
+		b.fault(w.n, name+" "+message, hint)
+	}
+	return addr
+}
+
+// addresses are the settings about clients' addresses.
+func (b *builder) addresses(s *shape) {
+	var o clientip.Options
+	for _, w := range s.TrustedProxies.v {
+		if err := o.Trust(w.v); err != nil {
+			b.clientIP(w.n, err)
+		}
+	}
+	b.file.TrustedProxies, b.file.TrustUnix = o.TrustedProxies, o.TrustUnix
+	c := &s.ClientIP
+	if c.Header.n != nil {
+		b.file.ClientHeader = c.Header.v
+		if _, err := clientip.New(clientip.Options{Header: c.Header.v}); err != nil || c.Header.v == "" {
+			b.fault(c.Header.n, "client_ip.header"+c.Header.n.shown()+" is not the name of one header", "write one such as X-Forwarded-For, X-Real-IP or Forwarded")
+		}
+	}
+	b.file.Spec.IPv4Prefix = b.prefix(&c.IPv4Prefix, "client_ip.ipv4_prefix", 32, 32)
+	b.file.Spec.IPv6Prefix = b.prefix(&c.IPv6Prefix, "client_ip.ipv6_prefix", 64, 128)
+}
+
+// clientIP reports a fault that package clientip found.
+func (b *builder) clientIP(n *node, err error) {
+	var fe *clientip.FieldError
+	if errors.As(err, &fe) && !n.filled {
+		b.fault(n, "trusted_proxies"+n.shown(), fe.Hint)
+		return
+	}
+	b.fault(n, "trusted_proxies"+n.shown()+" is no network", `write one such as "10.0.0.0/8", an address, private or unix`)
+}
+
+// prefix reads a number of bits; 0 means def.
+func (b *builder) prefix(w *whole, name string, def, most int) int {
+	if w.n != nil && (w.v < 1 || w.v > int64(most)) {
+		b.fault(w.n, name+w.n.shown()+" is out of range", fmt.Sprintf("write a number from 1 to %d, or leave it out for %d", most, def))
+		return 0
+	}
+	return int(w.v)
+}
+
+func (b *builder) headers(w *words) {
+	b.file.Headers = []string{"x-ratelimit", "ietf"}
+	if w.n == nil || w.n.faulty {
+		return
+	}
+	if w.n.kind == list && len(w.n.items) == 0 {
+		b.fault(w.n, "headers is an empty list", "write none to send none")
+		return
+	}
+	b.file.Headers = w.texts()
+	seen := make(map[string]bool)
+	for _, one := range w.v {
+		switch {
+		case seen[one.v]:
+			b.fault(one.n, "headers names "+one.v+" twice", "leave out one")
+		case one.v == "none" && len(w.v) > 1:
+			b.fault(one.n, "headers names none beside others", "leave out none, or write it alone")
+		}
+		seen[one.v] = true
+	}
+}
+
+func (b *builder) hashKey(w *word) {
+	b.put("hash_key", firstOf(w.n, b.root.find("keys")))
+	if w.n == nil {
+		return
+	}
+	if w.v == "" {
+		b.fault(w.n, "hash_key is empty", "write a long random text, or leave it out for the default")
+		return
+	}
+	b.file.Spec.HashKey = []byte(w.v)
+}

@@ -1,0 +1,130 @@
+package config
+
+// shape is the file as it is written. The schema is made of the same structs.
+type shape struct {
+	Listen         listen            `yaml:"listen" doc:"Where to listen. An empty address switches a listener off."`
+	Upstream       word              `yaml:"upstream" doc:"The server behind the gateway, such as http://127.0.0.1:3000, or demo for a built-in echo service."`
+	Store          store             `yaml:"store" doc:"Where the counts are kept: memory, or a mapping with options."`
+	TrustedProxies words             `yaml:"trusted_proxies" doc:"Networks whose word about a client's address is believed: 10.0.0.0/8, an address, private or unix."`
+	ClientIP       clientIP          `yaml:"client_ip" doc:"How addresses of clients are read and told apart."`
+	Keys           names[key, *key]  `yaml:"keys" doc:"Names for what tells one client from another. ip, method, path, host and global are built in."`
+	Plans          plans             `yaml:"plans" secret:"fields" doc:"Which key is on which plan."`
+	Headers        words             `yaml:"headers" enum:"x-ratelimit ietf github none" doc:"Headers that tell clients about their limit. Left out, they are x-ratelimit and ietf."`
+	DenyStatus     whole             `yaml:"deny_status" doc:"Status of a refusal, 400 to 599. Left out, it is 429."`
+	HashKey        word              `yaml:"hash_key" secret:"value" doc:"Key of the hash that stands for secret keys. All servers that share counts need the same."`
+	Paths          paths             `yaml:"paths" doc:"How paths are compared with patterns."`
+	Rules          many[rule, *rule] `yaml:"rules" hint:"write a list of rules, or rules: [] to let everything through" doc:"The rules, in the order in which they are evaluated."`
+}
+
+// listen is where to listen.
+type listen struct {
+	n *node
+	listenFields
+}
+
+// listenFields are the listeners.
+type listenFields struct {
+	Gateway word    `yaml:"gateway" doc:"The reverse proxy. Left out, it is :8080 where there is an upstream."`
+	Admin   word    `yaml:"admin" doc:"Health, metrics and status. Left out, it is 127.0.0.1:9090."`
+	HTTP    offOnly `yaml:"http" doc:"The decision service over HTTP. In this version it must be empty."`
+	GRPC    offOnly `yaml:"grpc" doc:"The decision service over gRPC. In this version it must be empty."`
+	RESP    offOnly `yaml:"resp" doc:"The decision service over the Redis protocol. In this version it must be empty."`
+}
+
+func (l *listen) set(d *decoder, n *node, t tag) {
+	if d.fields(n, &l.listenFields, t) {
+		l.n = n
+	}
+}
+
+// offOnly is a listener that this version does not have: it can be off.
+type offOnly struct{}
+
+func (*offOnly) set(d *decoder, n *node, t tag) {
+	var w word
+	w.set(d, n, t)
+	if w.n != nil && w.v != "" {
+		d.fault(n, t.name+n.shown()+" comes in a later version", `write "" or leave it out`)
+	}
+}
+
+// clientIP is how clients' addresses are read.
+type clientIP struct {
+	n *node
+	clientIPFields
+}
+
+// clientIPFields are the fields of client_ip.
+type clientIPFields struct {
+	IPv4Prefix whole `yaml:"ipv4_prefix" doc:"Leading bits by which IPv4 clients are told apart, 1 to 32. Left out, it is 32."`
+	IPv6Prefix whole `yaml:"ipv6_prefix" doc:"Leading bits by which IPv6 clients are told apart, 1 to 128. Left out, it is 64."`
+	Header     word  `yaml:"header" doc:"The header in which trusted proxies name the client. Left out, it is X-Forwarded-For."`
+}
+
+func (c *clientIP) set(d *decoder, n *node, t tag) {
+	if d.fields(n, &c.clientIPFields, t) {
+		c.n = n
+	}
+}
+
+// key is where one named key is found.
+type key struct {
+	n *node
+	keyFields
+}
+
+// keyFields are the fields of a key.
+type keyFields struct {
+	Header word   `yaml:"header" doc:"Name of a header."`
+	Query  word   `yaml:"query" doc:"Name of a query parameter."`
+	Cookie word   `yaml:"cookie" doc:"Name of a cookie."`
+	Param  word   `yaml:"param" doc:"Name of a {part} in the path pattern of the rule that matches."`
+	JSON   word   `yaml:"json" doc:"Field of a JSON body, as a path such as user.phone."`
+	Secret toggle `yaml:"secret" doc:"The value is hashed before it reaches a store, a log or a page."`
+	JWT    later  `yaml:"jwt" hint:"use a header, and let what checks the token set it"`
+	JWKS   later  `yaml:"jwks"`
+}
+
+func (k *key) set(d *decoder, n *node, t tag) {
+	if d.fields(n, &k.keyFields, t) {
+		k.n = n
+	}
+}
+
+// plans is which key is on which plan.
+type plans struct {
+	n *node
+	plansFields
+}
+
+// plansFields are the fields of plans.
+type plansFields struct {
+	Key   word               `yaml:"key" doc:"Name of the key whose values have plans."`
+	Of    names[word, *word] `yaml:"of" secret:"names" doc:"Values of the key, each with the name of its plan."`
+	File  word               `yaml:"file" doc:"A CSV file with lines of key,plan; its place is relative to this file."`
+	Redis later              `yaml:"redis" hint:"write of or file"`
+}
+
+func (p *plans) set(d *decoder, n *node, t tag) {
+	if d.fields(n, &p.plansFields, t) {
+		p.n = n
+	}
+}
+
+// paths is how paths are compared.
+type paths struct {
+	n *node
+	pathsFields
+}
+
+// pathsFields are the fields of paths.
+type pathsFields struct {
+	IgnoreCase  toggle `yaml:"ignore_case" doc:"Compare without regard to case."`
+	StrictSlash toggle `yaml:"strict_slash" doc:"A path with a slash at its end is another path than without."`
+}
+
+func (p *paths) set(d *decoder, n *node, t tag) {
+	if d.fields(n, &p.pathsFields, t) {
+		p.n = n
+	}
+}

@@ -1,0 +1,93 @@
+package rules
+
+import (
+	"sync"
+
+	"github.com/stint-dev/stint"
+)
+
+// Set is rules, compiled. It is made by [Compile], never changes, and is safe for
+// concurrent use.
+type Set struct {
+	rules    []rule
+	keys     []key
+	fields   fields
+	spelling spelling
+
+	planKey        int            // -1 if there are no plans
+	planOf         map[string]int // the plan's number, from 1, for each value
+	planNames      []string       // by number; 0 is no plan
+	longestPlanned int            // length of the longest value that has a plan
+
+	hashKey                hashKey
+	ipv4Prefix, ipv6Prefix int
+
+	warnings []*Error
+	pool     sync.Pool
+}
+
+// rule is a rule, compiled.
+type rule struct {
+	id       string
+	match    match
+	key      []int             // keys; none for a single bucket
+	missing  Missing           // never empty
+	policies []*stint.Policy   // nil where plans decide
+	byPlan   [][]*stint.Policy // by the number of the plan; nil without plans
+	planned  []planned
+	cost     int64
+	shadow   bool
+	exempt   bool
+	stop     bool
+	spec     *Rule
+}
+
+// Warnings are what is legal in the file and probably not meant.
+func (s *Set) Warnings() []*Error { return s.warnings }
+
+// Policies returns all policies in the order of the rules, and those of a rule
+// with plans in the order of their names.
+func (s *Set) Policies() []*stint.Policy {
+	var all []*stint.Policy
+	for i := range s.rules {
+		all = append(all, s.rules[i].all()...)
+	}
+	return all
+}
+
+// all returns the policies of a rule, each once.
+func (ru *rule) all() []*stint.Policy {
+	if ru.byPlan == nil {
+		return ru.policies
+	}
+	var all []*stint.Policy
+	for _, p := range ru.planned {
+		all = append(all, p.policy)
+	}
+	return all
+}
+
+// Evaluate applies the rules to a request. The caller releases the evaluation. It
+// allocates nothing once the set has been used for a while, but for a path or a
+// method that has another spelling than the rules'.
+func (s *Set) Evaluate(src stint.Source) *Evaluation {
+	e := s.begin(src)
+	e.run()
+	return e
+}
+
+// begin prepares an evaluation.
+func (s *Set) begin(src stint.Source) *Evaluation {
+	e, ok := s.pool.Get().(*Evaluation)
+	if !ok {
+		e = &Evaluation{set: s, slots: make([]slot, len(s.fields.all)), hasher: newHasher()}
+	}
+	e.src = src
+	return e
+}
+
+// planned is the policy of one plan.
+type planned struct {
+	plan   string
+	policy *stint.Policy
+}

@@ -1,0 +1,136 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stint-dev/stint"
+)
+
+// Reference is a store that is obviously right: a map, a lock, and copies of
+// everything. It forgets nothing, so it is for tests only.
+//
+// Where the contract of [stint.Store] leaves room, it does this. A look writes
+// nothing. A request that is refused charges nothing, but what its refusals
+// promise is kept: a bucket that refused stays moved, if the clock was set back so
+// far, and stays carried over to its new limit, unless a charge before it in the
+// request was for the same bucket. The verdict of a charge that would have fitted
+// then tells of the bucket as it is, not as it would have been.
+type Reference struct {
+	mu      sync.Mutex
+	buckets map[name]bucket
+}
+
+var _ stint.Store = (*Reference)(nil)
+
+// name is a bucket's. Another algorithm counts in other buckets.
+type name struct{ policy, algorithm, key string }
+
+// bucket is a cell or a list, and the params it was counted under.
+type bucket struct {
+	params stint.Params
+	cell   stint.Cell
+	list   []int64
+}
+
+// NewReference returns an empty store.
+func NewReference() *Reference { return &Reference{buckets: make(map[name]bucket)} }
+
+// Take implements [stint.Store]. Its own clock is [time.Now].
+func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	if len(charges) != len(verdicts) || len(charges) > stint.MaxCharges {
+		return 0, fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d",
+			len(charges), len(verdicts), stint.MaxCharges)
+	}
+	if now == 0 {
+		now = stint.MicrosOf(time.Now())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	charged, refused := make(map[name]bucket), false
+	for i := range charges {
+		c := &charges[i]
+		n := nameOf(c)
+		before, ok := charged[n]
+		if !ok {
+			before = r.buckets[n]
+		}
+		after, v := before.take(c.Policy, now, c.Ask)
+		verdicts[i] = v
+		refused = refused || !v.OK && !c.Shadow
+		if after.isOther(before) {
+			charged[n] = after
+		}
+	}
+	if refused {
+		r.refuse(now, charges, verdicts)
+		return now, nil
+	}
+	for n, b := range charged {
+		r.buckets[n] = b
+	}
+	return now, nil
+}
+
+// refuse ends a request that charges nothing.
+func (r *Reference) refuse(now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) {
+	seen := make(map[name]bool)
+	for i := range charges {
+		c, v := &charges[i], &verdicts[i]
+		n := nameOf(c)
+		b, first := r.buckets[n], !seen[n]
+		seen[n] = true
+		if v.OK {
+			_, *v = b.take(c.Policy, now, stint.Ask{})
+			v.OK, v.RetryAfter = true, 0
+		} else if moved, _ := b.take(c.Policy, now, c.Ask); first && moved.isOther(b) {
+			r.buckets[n] = moved
+		}
+	}
+}
+
+func nameOf(c *stint.Charge) name {
+	return name{c.Policy.Name, c.Policy.Algorithm.Name(), string(c.Key)}
+}
+
+// take asks a copy of b and returns the bucket afterwards.
+func (b bucket) take(p *stint.Policy, now stint.Micros, ask stint.Ask) (bucket, stint.Verdict) {
+	if a, ok := p.Algorithm.(stint.ListAlgorithm); ok {
+		list, v := a.TakeList(slices.Clone(b.list), &p.Params, now, ask)
+		if ask.Cost == 0 {
+			return b, v
+		}
+		return bucket{params: p.Params, list: list}, v
+	}
+	a := p.Algorithm.(stint.CellAlgorithm)
+	cell := b.cell
+	if b.params != p.Params && cell != (stint.Cell{}) {
+		cell = a.Carry(cell, &b.params, &p.Params, now)
+	}
+	after, v := a.Take(cell, &p.Params, now, ask)
+	if ask.Cost == 0 {
+		return b, v
+	}
+	return bucket{params: p.Params, cell: after}, v
+}
+
+// isOther says whether b is to be written where a was.
+func (b bucket) isOther(a bucket) bool {
+	return b.params != a.params || b.cell != a.cell || !slices.Equal(b.list, a.list)
+}
+
+// expires is the instant from which b, of the algorithm of p, is worth nothing.
+func (b bucket) expires(p *stint.Policy) stint.Micros {
+	switch a := p.Algorithm.(type) {
+	case stint.ListAlgorithm:
+		return a.ExpiresList(b.list, &b.params)
+	case stint.CellAlgorithm:
+		if b.cell != (stint.Cell{}) {
+			return a.Expires(b.cell, &b.params)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,224 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/algo"
+)
+
+// Twins sends n random requests to two empty stores and demands the same verdicts
+// from both. A failure names the seed; [Pair] repeats it.
+func Twins(t *testing.T, a, b stint.Store, n int) {
+	t.Helper()
+	if err := (Pair{A: a, B: b, Seed: rand.Uint64()}).Differ(n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Pair is two empty stores and the seed of what they are asked.
+type Pair struct {
+	A, B stint.Store
+	Seed uint64
+}
+
+// Differ sends n requests to both stores and returns the first difference between
+// their verdicts, nil if there is none.
+func (p Pair) Differ(n int) error {
+	w := newWorld(p.Seed)
+	for i := range n {
+		w.turn(i)
+		if err := p.compare(w, w.request()); err != nil {
+			return fmt.Errorf("seed %d, request %d at %+d µs:\n%w", p.Seed, i, w.now-Start, err)
+		}
+	}
+	return nil
+}
+
+// compare settles one request in both stores, and in the world's own.
+func (p Pair) compare(w *world, request []stint.Charge) error {
+	var said [3][]stint.Verdict
+	for i, store := range []stint.Store{p.A, p.B, w.guide} {
+		said[i] = make([]stint.Verdict, len(request))
+		at, err := store.Take(context.Background(), w.now, request, said[i])
+		if err != nil {
+			return err
+		}
+		if at != w.now {
+			return fmt.Errorf("store %d settled at %d, given %d", i, at, w.now)
+		}
+	}
+	w.noticeExpired()
+	if slices.Equal(said[0], said[1]) {
+		return nil
+	}
+	text := ""
+	for i := range request {
+		c := &request[i]
+		text += fmt.Sprintf("charge %d: %s %v %q cost %d forced %v shadow %v\n  %+v\n", i,
+			c.Policy.Name, c.Policy.Limit, c.Key, c.Cost, c.Forced, c.Shadow, said[0][i])
+		if said[0][i] != said[1][i] {
+			text += fmt.Sprintf("  %+v\n", said[1][i])
+		}
+	}
+	return fmt.Errorf("%s", text)
+}
+
+// world is where random requests come from.
+type world struct {
+	*rand.Rand
+	now      stint.Micros
+	policies []*stint.Policy
+	keys     int
+	era      int
+	pending  []stint.Charge // to be asked before anything else
+	// guide knows what the buckets hold. A bucket that was worth nothing at some
+	// instant may have been forgotten: time must not go back to before then.
+	guide   *Reference
+	expired map[name]stint.Micros
+}
+
+func newWorld(seed uint64) *world {
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 0)), now: Start, keys: 3}
+	for i, a := range append(slices.Clone(algo.All), algo.All...) {
+		w.policies = append(w.policies, w.newPolicy("p"+strconv.Itoa(i), a, 0))
+	}
+	for i, q := range []algo.LeakyQueue{{MaxWaiting: 3}, {MaxWait: 1e9}, {MaxWait: 2e9, MaxWaiting: 5}} {
+		w.policies = append(w.policies, w.newPolicy("q"+strconv.Itoa(i), q, 0))
+	}
+	w.newEra()
+	return w
+}
+
+// newEra goes on with keys that nobody has seen.
+func (w *world) newEra() {
+	w.era++
+	w.guide, w.expired = NewReference(), make(map[name]stint.Micros)
+}
+
+// newPolicy makes one with a random limit; window, if not 0, is that of before.
+func (w *world) newPolicy(name string, a stint.Algorithm, window int64) *stint.Policy {
+	counts := []int64{1, 2, 3, 5, 7, 10, 17, 60, 100}
+	windows := []int64{1, 1000, 99_991, 1_000_000, 1_000_003, 10_000_000, 60_000_000, 3_600_000_000}
+	for {
+		l := stint.Limit{Count: counts[w.IntN(len(counts))]}
+		us := window
+		if us == 0 {
+			us = windows[w.IntN(len(windows))]
+		}
+		l.Window = time.Duration(us) * time.Microsecond
+		if w.IntN(3) == 0 {
+			l.Burst = counts[w.IntN(len(counts))]
+		}
+		if p, err := stint.NewPolicy(name, l, a); err == nil {
+			return p
+		}
+	}
+}
+
+// turn moves the time and now and then a limit.
+func (w *world) turn(i int) {
+	if len(w.pending) > 0 {
+		return
+	}
+	if i%400 == 399 {
+		w.newEra()
+	}
+	scale := []int64{1, 100, 10_000, 1_000_000, 30_000_000}[w.IntN(5)]
+	switch n := w.IntN(100); {
+	case n < 40:
+		w.now += stint.Micros(w.Int64N(scale))
+	case n < 55:
+		w.stepBack(w.Int64N(scale))
+	case n < 56:
+		w.stepBack(w.Int64N(8_000_000_000))
+	case n < 57:
+		w.now += stint.Micros(w.Int64N(8_000_000_000))
+	case n < 59:
+		w.changeLimit(w.IntN(len(w.policies)))
+	}
+}
+
+// stepBack sets the clock back, but not to before a bucket may have been
+// forgotten.
+func (w *world) stepBack(by int64) {
+	to := w.now - stint.Micros(by)
+	for _, at := range w.expired {
+		to = max(to, at)
+	}
+	w.now = min(w.now, to)
+}
+
+// noticeExpired notes which buckets may be forgotten from now on.
+func (w *world) noticeExpired() {
+	for n, b := range w.guide.buckets {
+		delete(w.expired, n)
+		if at := b.expires(w.policyOf(n)); at <= w.now {
+			w.expired[n] = at
+		}
+	}
+}
+
+func (w *world) policyOf(n name) *stint.Policy {
+	i := slices.IndexFunc(w.policies, func(p *stint.Policy) bool { return p.Name == n.policy })
+	return w.policies[i]
+}
+
+// changeLimit changes a limit. Each key is then charged at that instant, because
+// when exactly a change reaches a bucket that nobody asks is a store's affair.
+func (w *world) changeLimit(i int) {
+	old := w.policies[i]
+	window := int64(0)
+	if _, ok := old.Algorithm.(stint.ListAlgorithm); ok {
+		window = old.Limit.Window.Microseconds()
+	}
+	w.policies[i] = w.newPolicy(old.Name, old.Algorithm, window)
+	for key := range w.keys {
+		w.pending = append(w.pending, forced(one(w.policies[i], w.key(key))))
+	}
+}
+
+func (w *world) key(i int) string { return strconv.Itoa(w.era) + "/" + strconv.Itoa(i) }
+
+// request makes up the charges of one request.
+func (w *world) request() []stint.Charge {
+	if request := w.pending; request != nil {
+		w.pending = nil
+		return request
+	}
+	n := 1
+	if w.IntN(3) == 0 {
+		n = 1 + w.IntN(5)
+	}
+	if w.IntN(200) == 0 {
+		n = stint.MaxCharges
+	}
+	request := make([]stint.Charge, n)
+	for i := range request {
+		request[i] = of(w.policies[w.IntN(len(w.policies))], w.key(w.IntN(w.keys)), w.cost())
+		request[i].Forced = w.IntN(20) == 0
+		request[i].Shadow = w.IntN(6) == 0
+	}
+	return request
+}
+
+func (w *world) cost() int64 {
+	switch w.IntN(20) {
+	case 0, 1:
+		return 0
+	case 2:
+		return -1 - w.Int64N(3)
+	case 3:
+		return 1 + w.Int64N(20)
+	case 4:
+		return []int64{-1 << 63, 1<<63 - 1, stint.MaxUnits, -stint.MaxUnits}[w.IntN(4)]
+	default:
+		return 1 + w.Int64N(2)
+	}
+}
