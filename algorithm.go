@@ -24,9 +24,16 @@ const Never = time.Duration(math.MaxInt64)
 // agree to the bit.
 const MaxUnits = int64(1) << 52
 
-// Cell is the state of one bucket. The zero Cell is a bucket never seen. What
-// the words mean is the algorithm's business; each is from 0 to 2^53-1.
-type Cell [4]int64
+// Cell is the state of one bucket. The zero Cell is a bucket never seen. Each
+// word is from 0 to 2^53-1.
+type Cell struct {
+	// At is the instant of the last charge.
+	At Micros
+	// Used is what was owed or counted then, in the algorithm's unit.
+	Used int64
+	// Prior is a second count, for algorithms that have three words.
+	Prior int64
+}
 
 // Params is a limit compiled by an algorithm. Two limits with equal Params are
 // the same limit to the algorithm.
@@ -79,7 +86,7 @@ type Algorithm interface {
 // CellAlgorithm keeps each bucket in a [Cell]. Its methods are pure.
 type CellAlgorithm interface {
 	Algorithm
-	// Words is how many words of the cell the algorithm uses; the rest stay 0.
+	// Words is how many words of the cell the algorithm uses, 2 or 3.
 	Words() int
 	// Take asks c at now. On a refusal the cell comes back as it was, unless the
 	// clock was set back so far that the cell had to be moved to now. A look

@@ -128,8 +128,7 @@ func cutWindow(s string) (count, window string, ok bool) {
 func ParseCount(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	digits := strings.ReplaceAll(s, "_", "")
-	if strings.Contains(digits, ",") {
-		groups := strings.Split(digits, ",")
+	if groups := strings.Split(digits, ","); len(groups) > 1 && isDigits(strings.Join(groups, "")) {
 		for i, g := range groups {
 			if len(g) == 0 || len(g) > 3 || i > 0 && len(g) != 3 {
 				return 0, fmt.Errorf("%q is not a number: write 1000 or 1_000", s)

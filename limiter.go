@@ -26,10 +26,10 @@ type Limiter struct {
 	turns   turns
 }
 
-// scratch is what a call with a single key needs while the store has it.
+// scratch is what a call needs while the store has its charges.
 type scratch struct {
-	charges  [1]Charge
-	verdicts [1]Verdict
+	charges  [MaxCharges]Charge
+	verdicts [MaxCharges]Verdict
 	key      []byte
 	observed Decision
 }
@@ -129,15 +129,12 @@ func (l *Limiter) oneOfMany(ctx context.Context, p *Policy, key string, ask Ask,
 	case len(key) > MaxKey:
 		return fmt.Errorf("key of %d bytes: at most %d", len(key), MaxKey)
 	}
-	s, _ := l.scratch.Get().(*scratch)
-	if s == nil {
-		s = new(scratch)
-	}
+	s := l.borrow()
 	defer l.scratch.Put(s)
 	s.key = append(s.key[:0], key...)
 	s.charges[0] = Charge{Policy: p, Key: s.key, Ask: ask}
 	var err error
-	if d.At, err = l.settle(ctx, s.charges[:], s.verdicts[:]); err != nil {
+	if d.At, err = l.settle(ctx, s.charges[:1], s.verdicts[:1]); err != nil {
 		return err
 	}
 	d.Verdict = s.verdicts[0]
@@ -147,10 +144,7 @@ func (l *Limiter) oneOfMany(ctx context.Context, p *Policy, key string, ask Ask,
 
 // observe shows the decision about key to Observe.
 func (l *Limiter) observe(d *Decision, key string) {
-	s, _ := l.scratch.Get().(*scratch)
-	if s == nil {
-		s = new(scratch)
-	}
+	s := l.borrow()
 	defer l.scratch.Put(s)
 	s.key = append(s.key[:0], key...)
 	s.observed = *d
@@ -191,7 +185,7 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 	d.At = at
 	d.fold(charges, verdicts)
 	if d.Delay > 0 {
-		l.lines.join(l, charges, verdicts, &d.held.places)
+		d.held.places = l.delayed(charges, verdicts, d.held.places)
 	}
 	if l.Observe != nil {
 		l.Observe(d)
@@ -224,25 +218,33 @@ func (l *Limiter) settle(ctx context.Context, charges []Charge, verdicts []Verdi
 
 // settleSome is settle for charges of which some are unlimited.
 func (l *Limiter) settleSome(ctx context.Context, charges []Charge, verdicts []Verdict) (Micros, error) {
-	var some [MaxCharges]Charge
-	var said [MaxCharges]Verdict
+	s := l.borrow()
+	defer l.scratch.Put(s)
 	n := 0
 	for i := range charges {
 		if charges[i].Policy.Algorithm != nil {
-			some[n] = charges[i]
+			s.charges[n] = charges[i]
 			n++
 		}
 	}
-	at, err := l.Store.Take(ctx, l.now(), some[:n], said[:n])
+	at, err := l.Store.Take(ctx, l.now(), s.charges[:n], s.verdicts[:n])
 	n = 0
 	for i := range charges {
 		verdicts[i] = Verdict{OK: true}
 		if charges[i].Policy.Algorithm != nil {
-			verdicts[i] = said[n]
+			verdicts[i] = s.verdicts[n]
 			n++
 		}
 	}
+	clear(s.charges[:n])
 	return at, err
+}
+
+func (l *Limiter) borrow() *scratch {
+	if s, ok := l.scratch.Get().(*scratch); ok {
+		return s
+	}
+	return new(scratch)
 }
 
 // errNoStore is the error of a limiter without a store.

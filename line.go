@@ -21,22 +21,23 @@ type lines struct {
 // line holds the waiting requests of one bucket in the order of their release.
 type line struct {
 	name    string
-	limiter *Limiter
-	charge  Charge
 	waiting []*waiter
 }
 
 // waiter is one request in a line.
 type waiter struct {
 	release time.Time
-	cost    int64
 	moved   chan struct{} // holds a token when release has changed
 }
 
-// place is a request's position in one line.
+// place is a request's position in the line of one bucket. It is taken when the
+// request begins to wait.
 type place struct {
-	line   *line
-	waiter *waiter
+	limiter *Limiter
+	charge  Charge
+	delay   time.Duration
+	line    *line
+	waiter  *waiter
 }
 
 // bucketName frames the policy and the key of a charge.
@@ -44,30 +45,33 @@ func bucketName(c *Charge) string {
 	return string(append(append([]byte(c.Policy.Name), 0), c.Key...))
 }
 
-// join puts an admitted request into the line of each charge that delays it.
-func (ls *lines) join(l *Limiter, charges []Charge, verdicts []Verdict, places *[]place) {
-	now := time.Now()
+// delayed notes the charges that delay an admitted request.
+func (l *Limiter) delayed(charges []Charge, verdicts []Verdict, places []place) []place {
+	for i := range charges {
+		if c := charges[i]; verdicts[i].Delay > 0 && !c.Shadow {
+			c.Key = slices.Clone(c.Key)
+			places = append(places, place{limiter: l, charge: c, delay: verdicts[i].Delay})
+		}
+	}
+	return places
+}
+
+// join puts the request into the line of its bucket.
+func (p *place) join() {
+	ls := &p.limiter.lines
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	for i := range charges {
-		c, delay := &charges[i], verdicts[i].Delay
-		if delay <= 0 || c.Shadow {
-			continue
+	name := bucketName(&p.charge)
+	ln := ls.of[name]
+	if ln == nil {
+		if ls.of == nil {
+			ls.of = make(map[string]*line)
 		}
-		name := bucketName(c)
-		ln := ls.of[name]
-		if ln == nil {
-			if ls.of == nil {
-				ls.of = make(map[string]*line)
-			}
-			ln = &line{name: name, limiter: l, charge: *c}
-			ln.charge.Key = slices.Clone(c.Key)
-			ls.of[name] = ln
-		}
-		w := &waiter{release: now.Add(delay), cost: c.Cost, moved: make(chan struct{}, 1)}
-		ln.insert(w)
-		*places = append(*places, place{ln, w})
+		ln = &line{name: name}
+		ls.of[name] = ln
 	}
+	p.line, p.waiter = ln, &waiter{release: time.Now().Add(p.delay), moved: make(chan struct{}, 1)}
+	ln.insert(p.waiter)
 }
 
 // insert keeps the line in the order of release, later comers last.
@@ -124,8 +128,8 @@ func (ls *lines) releaseOf(w *waiter) time.Time {
 }
 
 // wait blocks until the request's turn has come in this line.
-func (p place) wait(ctx context.Context) error {
-	ls := &p.line.limiter.lines
+func (p *place) wait(ctx context.Context) error {
+	ls := &p.limiter.lines
 	timer := time.NewTimer(time.Until(ls.releaseOf(p.waiter)))
 	defer timer.Stop()
 	for {
@@ -145,13 +149,13 @@ func (p place) wait(ctx context.Context) error {
 }
 
 // giveBack leaves the line and returns the cost to the bucket.
-func (p place) giveBack(ctx context.Context) {
-	l := p.line.limiter
+func (p *place) giveBack(ctx context.Context) {
+	l := p.limiter
 	if !l.lines.giveUp(p.line, p.waiter) {
 		return
 	}
-	c := p.line.charge
-	c.Ask = Ask{Cost: -p.waiter.cost}
+	c := p.charge
+	c.Ask = Ask{Cost: -c.Cost}
 	var v [1]Verdict
 	// A store that fails here keeps the cost: the bucket stays a little too full
 	// for a while, which is the safe side.
@@ -162,7 +166,8 @@ func (p place) giveBack(ctx context.Context) {
 // requests before it in a queue give up. It returns at once when there is no
 // delay. If ctx ends first the request gives its place in the queue back and
 // Wait returns ctx.Err(); if ctx's deadline is too early it does so at once, with
-// context.DeadlineExceeded. It is called at most once for a decision.
+// context.DeadlineExceeded. It is called at most once for a decision, soon after
+// it was made. For a decision that is a copy, or from elsewhere, Wait only waits.
 func (d *Decision) Wait(ctx context.Context) error {
 	if d.Delay <= 0 {
 		return nil
@@ -171,24 +176,29 @@ func (d *Decision) Wait(ctx context.Context) error {
 	if d.held != nil {
 		places = d.held.places
 	}
+	for i := range places {
+		places[i].join()
+	}
 	if tooLate(ctx, d.Delay) {
-		for _, p := range places {
-			p.giveBack(ctx)
-		}
+		giveBackAll(ctx, places)
 		return context.DeadlineExceeded
 	}
 	if len(places) == 0 {
 		return sleep(ctx, d.Delay)
 	}
-	for i, p := range places {
-		if err := p.wait(ctx); err != nil {
-			for _, rest := range places[i+1:] {
-				rest.giveBack(ctx)
-			}
+	for i := range places {
+		if err := places[i].wait(ctx); err != nil {
+			giveBackAll(ctx, places[i+1:])
 			return err
 		}
 	}
 	return nil
+}
+
+func giveBackAll(ctx context.Context, places []place) {
+	for i := range places {
+		places[i].giveBack(ctx)
+	}
 }
 
 // sleep blocks for d or until ctx ends.

@@ -13,20 +13,19 @@ import (
 //
 // The same bucket seen as a schedule is the generic cell rate algorithm (ITU-T
 // I.371), so its decisions are gcra's.
-var TokenBucket stint.CellAlgorithm = bucket("token_bucket")
+var TokenBucket stint.CellAlgorithm = &bucket{"token_bucket"}
 
 // LeakyBucket is a leaky bucket as a meter: requests fill it, it leaks
 // continuously at the limit's rate, and a request passes if its cost still fits
 // below Burst. It decides as [TokenBucket] does, seen upside down.
-var LeakyBucket stint.CellAlgorithm = bucket("leaky_bucket")
+var LeakyBucket stint.CellAlgorithm = &bucket{"leaky_bucket"}
 
 // bucket keeps a debt in units shared by time and cost: each microsecond
 // forgives gain, each unit of cost is worth price. Nothing is ever rounded.
 //
-//	cell:   at    the instant of the last charge
-//	        debt  what was owed then
+//	cell:   Used is the debt at the instant of the last charge
 //	params: gain, price, burst; full, the microseconds that forgive burst
-type bucket string
+type bucket struct{ name string }
 
 const (
 	gain = iota
@@ -35,11 +34,11 @@ const (
 	full
 )
 
-func (b bucket) Name() string { return string(b) }
+func (b *bucket) Name() string { return b.name }
 
-func (b bucket) Words() int { return 2 }
+func (b *bucket) Words() int { return 2 }
 
-func (b bucket) Compile(l stint.Limit) (stint.Params, error) {
+func (b *bucket) Compile(l stint.Limit) (stint.Params, error) {
 	if err := checkLimit(l); err != nil {
 		return stint.Params{}, err
 	}
@@ -60,23 +59,38 @@ func compileBucket(l stint.Limit, capacity int64) (stint.Params, error) {
 	return stint.Params{gain: g, price: p, burst: l.Capacity(), full: ceilDiv(capacity*p, g)}, nil
 }
 
-func (b bucket) Capacity(p *stint.Params) int64 { return p[burst] }
+func (b *bucket) Capacity(p *stint.Params) int64 { return p[burst] }
 
-func (b bucket) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint.Ask) (stint.Cell, stint.Verdict) {
-	if p[burst] == 0 {
+func (b *bucket) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint.Ask) (stint.Cell, stint.Verdict) {
+	most := p[burst] * p[price]
+	if most == 0 {
 		return takeNothing(c, ask)
 	}
-	moved, debt, lag := owed(c, p, int64(now))
-	charged, ok := charge(debt, p[burst]*p[price], p, ask)
+	moved, debt, lag := owed(c, p, now)
+	after, ok := charge(debt, p, ask)
+	if !ask.Forced && ask.Cost >= 0 {
+		ok = ok && after <= most
+	}
 	switch {
 	case ask.Cost == 0:
 	case ok:
-		c = stint.Cell{int64(now) + lag, charged}
-		debt = charged
+		debt, c = after, stint.Cell{At: now + stint.Micros(lag), Used: after}
 	default:
 		c = moved
 	}
-	return c, b.verdict(ok, debt, lag, p, ask)
+	v := stint.Verdict{OK: ok, Remaining: p[burst]}
+	if debt > 0 {
+		v.Remaining = units(most-debt, p)
+		v.ResetAfter = micros(lag + forgiven(debt, p))
+		v.NextAfter = micros(lag + forgiven(debt-most+(v.Remaining+1)*p[price], p))
+	}
+	if !ok {
+		v.RetryAfter = stint.Never
+		if cost := max(ask.Cost, 1); cost <= p[burst] {
+			v.RetryAfter = micros(lag + forgiven(debt+cost*p[price]-most, p))
+		}
+	}
+	return c, v
 }
 
 // takeNothing is Take under a limit of 0.
@@ -90,83 +104,80 @@ func takeNothing(c stint.Cell, ask stint.Ask) (stint.Cell, stint.Verdict) {
 // owed returns the debt in c at now. lag is how far now is behind the cell; a
 // cell that is further ahead than a full bucket needs to be paid off comes back
 // moved to now.
-func owed(c stint.Cell, p *stint.Params, now int64) (moved stint.Cell, debt, lag int64) {
-	at, debt := c[0], c[1]
-	if at > now {
-		if lag = at - now; debt > 0 && lag <= p[full] {
-			return c, debt, lag
+func owed(c stint.Cell, p *stint.Params, now stint.Micros) (moved stint.Cell, debt, lag int64) {
+	switch elapsed := int64(now - c.At); {
+	case elapsed < 0:
+		if -elapsed <= p[full] && c.Used > 0 {
+			return c, c.Used, -elapsed
 		}
-		return stint.Cell{now, debt}, debt, 0
+		return stint.Cell{At: now, Used: c.Used}, c.Used, 0
+	case elapsed < p[full] || elapsed < forgiven(c.Used, p):
+		return c, max(0, c.Used-elapsed*p[gain]), 0
 	}
-	elapsed := now - at
-	if elapsed >= p[full] && elapsed >= forgiven(debt, p) {
-		return c, 0, 0
-	}
-	return c, max(0, debt-elapsed*p[gain]), 0
+	return c, 0, 0
 }
 
-// forgiven is the time that pays off debt.
-func forgiven(debt int64, p *stint.Params) int64 { return ceilDiv(debt, p[gain]) }
+// forgiven is the time that pays off debt. Most rates forgive one unit of debt in
+// each microsecond, and most debts of the fastest ones less than that.
+func forgiven(debt int64, p *stint.Params) int64 {
+	if p[gain] == 1 || debt <= 0 {
+		return debt
+	}
+	if debt <= p[gain] {
+		return 1
+	}
+	return ceilDiv(debt, p[gain])
+}
 
-// charge returns the debt after the ask and whether it fits below most.
-func charge(debt, most int64, p *stint.Params, ask stint.Ask) (int64, bool) {
+// units is how many units of cost fit into room, at least 0.
+func units(room int64, p *stint.Params) int64 {
+	if p[price] == 1 || room <= 0 {
+		return max(0, room)
+	}
+	return room / p[price]
+}
+
+// charge returns the debt after the ask, as if it fitted; ok is false for a cost
+// that no bucket has room for.
+func charge(debt int64, p *stint.Params, ask stint.Ask) (after int64, ok bool) {
+	if ask.Cost > 0 && !ask.Forced && ask.Cost <= p[burst] {
+		return debt + ask.Cost*p[price], true
+	}
+	most := stint.MaxUnits / p[price]
 	switch {
+	case ask.Cost == 0:
+		return debt + p[price], true
+	case ask.Cost < -most:
+		return 0, true
 	case ask.Cost < 0:
-		if ask.Cost < -stint.MaxUnits/p[price] {
-			return 0, true
-		}
 		return max(0, debt+ask.Cost*p[price]), true
-	case ask.Forced:
-		if ask.Cost > stint.MaxUnits/p[price] {
-			return stint.MaxUnits, true
-		}
-		return min(debt+ask.Cost*p[price], stint.MaxUnits), true
-	case ask.Cost > most/p[price]:
+	case !ask.Forced:
 		return debt, false
+	case ask.Cost > most:
+		return stint.MaxUnits, true
 	}
-	after := debt + max(ask.Cost, 1)*p[price]
-	return after, after <= most
+	return min(debt+ask.Cost*p[price], stint.MaxUnits), true
 }
 
-// verdict reads a debt.
-func (b bucket) verdict(ok bool, debt, lag int64, p *stint.Params, ask stint.Ask) stint.Verdict {
-	most := p[burst] * p[price]
-	v := stint.Verdict{OK: ok}
-	if debt == 0 {
-		v.Remaining = p[burst]
-	} else {
-		v.Remaining = max(0, (most-debt)/p[price])
-		v.ResetAfter = micros(lag + forgiven(debt, p))
-		v.NextAfter = micros(lag + forgiven(debt-most+(v.Remaining+1)*p[price], p))
-	}
-	if !ok {
-		v.RetryAfter = stint.Never
-		if cost := max(ask.Cost, 1); cost <= p[burst] {
-			v.RetryAfter = micros(lag + forgiven(debt+cost*p[price]-most, p))
-		}
-	}
-	return v
-}
-
-func (b bucket) Expires(c stint.Cell, p *stint.Params) stint.Micros {
-	if c[1] == 0 || p[burst] == 0 {
+func (b *bucket) Expires(c stint.Cell, p *stint.Params) stint.Micros {
+	if c.Used == 0 || p[burst] == 0 {
 		return 0
 	}
-	return stint.Micros(c[0] + forgiven(c[1], p))
+	return c.At + stint.Micros(forgiven(c.Used, p))
 }
 
 // Carry counts the use in units. Between the last charge and now the faster of
 // the two rates forgives, since the moment of the change is not known; and no
 // more than a full bucket is carried, so that nobody waits longer than the new
 // limit's own refill.
-func (b bucket) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
+func (b *bucket) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
 	if old[burst] == 0 || p[burst] == 0 {
 		return stint.Cell{}
 	}
-	c, debt, lag := owed(c, old, int64(now))
-	slow := stint.Cell{c[0], inUnits(c[1], old[price], p)}
-	_, other, _ := owed(slow, p, int64(now))
-	return stint.Cell{int64(now) + lag, min(inUnits(debt, old[price], p), other)}
+	c, debt, lag := owed(c, old, now)
+	slow := stint.Cell{At: c.At, Used: inUnits(c.Used, old[price], p)}
+	_, other, _ := owed(slow, p, now)
+	return stint.Cell{At: now + stint.Micros(lag), Used: min(inUnits(debt, old[price], p), other)}
 }
 
 // inUnits turns a debt counted in oldPrice into one counted in p, rounded up, by
@@ -187,7 +198,7 @@ func inUnits(debt, oldPrice int64, p *stint.Params) int64 {
 	return whole*p[price] + rest
 }
 
-func (b bucket) Explain(l stint.Limit) (string, []string) {
+func (b *bucket) Explain(l stint.Limit) (string, []string) {
 	if l.Count == 0 {
 		return "refuses everything", nil
 	}

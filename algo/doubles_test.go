@@ -225,7 +225,7 @@ func TestDoublesAgree(t *testing.T) {
 					}
 					got := repeat(float64(now), float64(ask.Cost), ask.Forced)
 					var cell [4]float64
-					for i, x := range m.cell {
+					for i, x := range []int64{int64(m.cell.At), m.cell.Used, m.cell.Prior} {
 						cell[i] = float64(x)
 					}
 					if !got.same(v) || cell != d.cell || d.wrong != nil {

@@ -13,8 +13,7 @@ var FixedWindow stint.CellAlgorithm = fixedWindow{}
 
 // fixedWindow keeps
 //
-//	cell:   last   the instant of the last charge, which names its window
-//	        count  the cost charged in that window
+//	cell:   Used is the cost charged in the window of At
 //	params: limit, window in microseconds
 type fixedWindow struct{}
 
@@ -40,13 +39,13 @@ func (fixedWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask sti
 	if p[limit] == 0 {
 		return takeNothing(c, ask)
 	}
-	last, count, lag := c[0], c[1], int64(0)
+	last, count, lag := int64(c.At), c.Used, int64(0)
 	at, moved := int64(now), c
 	if last > at {
 		if lag = last - at; count > 0 && lag <= p[window] {
 			at = last
 		} else {
-			moved, lag = stint.Cell{at, count}, 0
+			moved, lag = stint.Cell{At: now, Used: count}, 0
 		}
 	} else if last < startOf(at, p) {
 		count = 0
@@ -55,7 +54,7 @@ func (fixedWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask sti
 	switch {
 	case ask.Cost == 0:
 	case ok:
-		c = stint.Cell{at, after}
+		c = stint.Cell{At: stint.Micros(at), Used: after}
 		count = after
 	default:
 		c = moved
@@ -93,10 +92,10 @@ func startOf(t int64, p *stint.Params) int64 { return t - t%p[window] }
 func endOf(t int64, p *stint.Params) int64 { return startOf(t, p) + p[window] }
 
 func (fixedWindow) Expires(c stint.Cell, p *stint.Params) stint.Micros {
-	if c[1] == 0 || p[limit] == 0 {
+	if c.Used == 0 || p[limit] == 0 {
 		return 0
 	}
-	return stint.Micros(endOf(c[0], p))
+	return stint.Micros(endOf(int64(c.At), p))
 }
 
 // Carry keeps a count that still holds: the instant of the last charge and the

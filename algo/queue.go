@@ -89,7 +89,7 @@ func (q LeakyQueue) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask st
 	if p[burst] == 0 {
 		return takeNothing(c, ask)
 	}
-	moved, debt, lag := owed(c, p, int64(now))
+	moved, debt, lag := owed(c, p, now)
 	cost := max(ask.Cost, 1)
 	possible := cost <= q.Capacity(p)
 	var early, late int64
@@ -100,8 +100,8 @@ func (q LeakyQueue) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask st
 	switch {
 	case ask.Cost == 0:
 	case ok:
-		debt, _ = charge(debt, stint.MaxUnits, p, ask)
-		c = stint.Cell{int64(now) + lag, debt}
+		debt = queued(debt, p, ask)
+		c = stint.Cell{At: now + stint.Micros(lag), Used: debt}
 	default:
 		c = moved
 	}
@@ -116,6 +116,15 @@ func (q LeakyQueue) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask st
 		v.Delay = micros(lag + forgiven(early, p))
 	}
 	return c, v
+}
+
+// queued is the debt after an admitted ask, whose cost may be above the burst.
+func queued(debt int64, p *stint.Params, ask stint.Ask) int64 {
+	if ask.Cost > 0 {
+		ask.Forced = true
+	}
+	after, _ := charge(debt, p, ask)
+	return after
 }
 
 // tooMuch is what debt and cost together are above the burst.
@@ -158,7 +167,7 @@ func (q LeakyQueue) verdict(debt, lag int64, p *stint.Params) stint.Verdict {
 
 // Expires implements [stint.CellAlgorithm].
 func (q LeakyQueue) Expires(c stint.Cell, p *stint.Params) stint.Micros {
-	return bucket("").Expires(c, p)
+	return (&bucket{}).Expires(c, p)
 }
 
 // Carry implements [stint.CellAlgorithm].
@@ -168,8 +177,8 @@ func (q LeakyQueue) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) 
 	}
 	wide := *p
 	wide[burst] += ceilDiv(p[over], p[price])
-	c = bucket("").Carry(c, old, &wide, now)
-	c[1] = min(c[1], p[burst]*p[price]+p[over])
+	c = (&bucket{}).Carry(c, old, &wide, now)
+	c.Used = min(c.Used, p[burst]*p[price]+p[over])
 	return c
 }
 

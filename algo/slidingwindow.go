@@ -18,9 +18,8 @@ var SlidingWindowCounter stint.CellAlgorithm = slidingWindow{}
 
 // slidingWindow keeps
 //
-//	cell:   last     the instant of the last charge, which names its window
-//	        current  the cost charged in that window
-//	        previous the cost charged in the window before
+//	cell:   Used is the cost charged in the window of At, Prior that in the
+//	        window before
 //	params: limit, window in microseconds; tick, ticks
 //
 // A window has ticks of tick microseconds, so many that limit × ticks is at most
@@ -62,11 +61,11 @@ func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask
 		return takeNothing(c, ask)
 	}
 	at, lag, moved := int64(now), int64(0), c
-	if last := c[0]; last > at {
-		if lag = last - at; c[1]+c[2] > 0 && lag <= endOf(last, p)+p[window]-last {
+	if last := int64(c.At); last > at {
+		if lag = last - at; c.Used+c.Prior > 0 && lag <= endOf(last, p)+p[window]-last {
 			at = last
 		} else {
-			moved, lag = stint.Cell{at, c[1], c[2]}, 0
+			moved, lag = stint.Cell{At: now, Used: c.Used, Prior: c.Prior}, 0
 		}
 	}
 	current, previous := s.counts(moved, p, at)
@@ -85,7 +84,7 @@ func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask
 	case ask.Cost == 0:
 	case ok:
 		current = after
-		c = stint.Cell{at, current, previous}
+		c = stint.Cell{At: stint.Micros(at), Used: current, Prior: previous}
 		room = p[limit] - current - s.weighed(previous, p, at)
 	default:
 		c = moved
@@ -105,10 +104,10 @@ func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask
 func (slidingWindow) counts(c stint.Cell, p *stint.Params, at int64) (current, previous int64) {
 	start := startOf(at, p)
 	switch {
-	case c[0] >= start:
-		return c[1], c[2]
-	case c[0] >= start-p[window]:
-		return 0, c[1]
+	case int64(c.At) >= start:
+		return c.Used, c.Prior
+	case int64(c.At) >= start-p[window]:
+		return 0, c.Used
 	}
 	return 0, 0
 }
@@ -165,13 +164,14 @@ func fitTick(previous, room int64, p *stint.Params) (int64, bool) {
 }
 
 func (slidingWindow) Expires(c stint.Cell, p *stint.Params) stint.Micros {
-	if c[1]+c[2] == 0 || p[limit] == 0 {
+	if c.Used+c.Prior == 0 || p[limit] == 0 {
 		return 0
 	}
-	if c[1] == 0 {
-		return stint.Micros(endOf(c[0], p))
+	end := endOf(int64(c.At), p)
+	if c.Used > 0 {
+		end += p[window]
 	}
-	return stint.Micros(endOf(c[0], p) + p[window])
+	return stint.Micros(end)
 }
 
 // Carry takes what still counts under the old window as the count of the new
@@ -180,9 +180,9 @@ func (s slidingWindow) Carry(c stint.Cell, old, p *stint.Params, now stint.Micro
 	if old[window] == p[window] || old[limit] == 0 {
 		return c
 	}
-	at := max(int64(now), c[0])
+	at := int64(max(now, c.At))
 	current, previous := s.counts(c, old, at)
-	return stint.Cell{c[0], current + s.weighed(previous, old, at)}
+	return stint.Cell{At: c.At, Used: current + s.weighed(previous, old, at)}
 }
 
 func (slidingWindow) Explain(l stint.Limit) (string, []string) {

@@ -59,7 +59,7 @@ func checkChange(t *rapid.T, before, m *machine, now stint.Micros, ask stint.Ask
 	if ask.Cost == 0 {
 		t.Error("a look changed the bucket")
 	}
-	ahead := before.cell[0] > int64(now)
+	ahead := int64(before.cell.At) > int64(now)
 	if n := len(before.list); n > 0 {
 		ahead = before.list[n-2] > int64(now)
 	}
@@ -115,7 +115,7 @@ func isAhead(m *machine, now stint.Micros) bool {
 	if n := len(m.list); n > 0 {
 		return m.list[n-2] > int64(now)
 	}
-	return m.cell[0] > int64(now)
+	return int64(m.cell.At) > int64(now)
 }
 
 // checkNext: what remains grows at that instant and not before.

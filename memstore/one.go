@@ -7,9 +7,10 @@ import (
 	"github.com/stint-dev/stint"
 )
 
-// TakeOne implements [stint.OneStore].
+// TakeOne implements [stint.OneStore]. It is one long function because a call
+// costs as much as what it does here.
 func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
-	if _, ok := p.Algorithm.(stint.CellAlgorithm); !ok || len(key) > stint.MaxKey {
+	if len(key) > stint.MaxKey || s.full == RefuseNew {
 		return s.oneOfMany(ctx, given, p, key, ask)
 	}
 	now := given
@@ -18,14 +19,32 @@ func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy
 	}
 	hash := max(maphash.String(s.seed, key), 1)
 	h, g := s.lock(p, hash, now)
+	cells := h.table.cells
+	if cells == nil {
+		g.mu.Unlock()
+		return s.oneOfMany(ctx, given, p, key, ask)
+	}
 	if given == 0 {
 		if now < g.last {
 			now = max(s.clock(), g.last)
 		}
 		g.last = now
 	}
-	v := s.askOne(h, g, hash, now, ask)
-	crowded := g.crowded()
+	i := g.find(hash)
+	var before stint.Cell
+	if i >= 0 {
+		before = g.cellUnder(i, h, now)
+	}
+	after, v := cells.Take(before, &h.policy.Params, now, ask)
+	crowded := false
+	switch {
+	case ask.Cost == 0 || after == before && (i < 0 || g.tag(i) == h.tag):
+	case i >= 0 && ask.Cost > 0:
+		g.setCell(i, h.tag, after)
+	default:
+		s.put(g, i, put{home: h, hash: hash, state: state{cell: after}, now: now})
+		crowded = g.crowded()
+	}
 	g.mu.Unlock()
 	if crowded {
 		h.table.split(g)
@@ -39,30 +58,6 @@ func (s *Store) oneOfMany(ctx context.Context, now stint.Micros, p *stint.Policy
 	var verdicts [1]stint.Verdict
 	now, err := s.Take(ctx, now, charges[:], verdicts[:])
 	return now, verdicts[0], err
-}
-
-// askOne asks the bucket of hash in g, which is locked, and writes it.
-func (s *Store) askOne(h *home, g *segment, hash uint64, now stint.Micros, ask stint.Ask) stint.Verdict {
-	i := g.find(hash)
-	var before stint.Cell
-	switch {
-	case i >= 0:
-		before = g.cellUnder(i, h, now)
-	case s.full == RefuseNew:
-		var v stint.Verdict
-		if s.refuseNew(g, ask, now, &v) {
-			return v
-		}
-	}
-	after, v := h.table.cells.Take(before, &h.policy.Params, now, ask)
-	switch {
-	case ask.Cost == 0 || after == before && (i < 0 || g.tag(i) == h.tag):
-	case i >= 0 && ask.Cost > 0:
-		g.set(i, h.tag, state{cell: after})
-	default:
-		s.put(g, i, put{home: h, hash: hash, state: state{cell: after}, now: now})
-	}
-	return v
 }
 
 // lock finds the policy's home and locks the segment of hash there.

@@ -88,10 +88,11 @@ func (g *buckets) cell(i int) stint.Cell {
 	if g.table.lists != nil {
 		return c
 	}
-	for k, w := range g.slots[i+1 : i+g.width] {
-		c[k&3] = w
+	words := g.slots[i : i+g.width]
+	c.At, c.Used = stint.Micros(words[1]&wordMask), words[2]
+	if len(words) > 3 {
+		c.Prior = words[3]
 	}
-	c[0] &= wordMask
 	return c
 }
 
@@ -101,11 +102,16 @@ func (g *buckets) set(i int, tag int64, st state) {
 		g.setList(i, tag, st.list)
 		return
 	}
-	words := g.slots[i+1 : i+g.width]
-	for k := range words {
-		words[k] = st.cell[k&3]
+	g.setCell(i, tag, st.cell)
+}
+
+// setCell writes the bucket at slot i of a table of cells.
+func (g *buckets) setCell(i int, tag int64, c stint.Cell) {
+	words := g.slots[i : i+g.width]
+	words[1], words[2] = int64(c.At)|tag<<tagShift, c.Used
+	if len(words) > 3 {
+		words[3] = c.Prior
 	}
-	words[0] |= tag << tagShift
 }
 
 // add makes a slot for h, which has none, and writes its bucket.

@@ -87,8 +87,7 @@ func (m *merge) advance(s *stream) {
 		if err == nil {
 			return
 		}
-		var bad *accesslog.LineError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*accesslog.LineError](err); ok {
 			m.report.unreadable(s.name, bad)
 			continue
 		}

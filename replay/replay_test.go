@@ -163,10 +163,10 @@ func TestEmptyLog(t *testing.T) {
 func TestForwardedAddressCountsBehindATrustedPeerOnly(t *testing.T) {
 	log := ""
 	for i := range 4 {
-		log += jsonLine(0, "10.0.0.1", fmt.Sprintf(`"X-Forwarded-For":["198.51.100.%d"]`, i))
-		log += jsonLine(0, "192.0.2.1", fmt.Sprintf(`"X-Forwarded-For":["198.51.100.%d"]`, i))
+		log += jsonLine("10.0.0.1", fmt.Sprintf(`"X-Forwarded-For":["198.51.100.%d"]`, i))
+		log += jsonLine("192.0.2.1", fmt.Sprintf(`"X-Forwarded-For":["198.51.100.%d"]`, i))
 	}
-	r := run(t, Options{Rules: specOf(byAddress("a", 1, "")), TrustedProxies: prefixes(t, "10.0.0.0/8")}, log)
+	r := run(t, Options{Rules: specOf(byAddress("a", 1, "")), TrustedProxies: prefixesOf(t, "10.0.0.0/8")}, log)
 	if want := []KeyCount{{"192.0.2.1", 3}}; !slices.Equal(r.Rules[0].Top, want) {
 		t.Errorf("refused %v, want %v", r.Rules[0].Top, want)
 	}
@@ -188,7 +188,7 @@ func TestRuleThatNeedsWhatTheLogLacksIsNamed(t *testing.T) {
 	if r.Rules[0].Matched != 0 || len(r.Rules[1].Notes) != 0 {
 		t.Errorf("got %+v", r.Rules)
 	}
-	r = run(t, Options{Rules: spec}, strings.Repeat(jsonLine(0, "192.0.2.1", `"X-Api-Key":["REDACTED"]`), 2))
+	r = run(t, Options{Rules: spec}, strings.Repeat(jsonLine("192.0.2.1", `"X-Api-Key":["REDACTED"]`), 2))
 	if want := []string{"needs X-Api-Key, which the log shows as REDACTED only"}; !slices.Equal(r.Rules[0].Notes, want) || r.Rules[0].Matched != 0 {
 		t.Errorf("notes %q, want %q", r.Rules[0].Notes, want)
 	}
@@ -197,7 +197,7 @@ func TestRuleThatNeedsWhatTheLogLacksIsNamed(t *testing.T) {
 func TestSecretKeysOfTheLogAreNotInTheReport(t *testing.T) {
 	spec := specOf(perKey("per-key"))
 	spec.Keys = []rules.Key{{Name: "api_key", Header: "X-Api-Key", Secret: true}}
-	r := run(t, Options{Rules: spec}, strings.Repeat(jsonLine(0, "192.0.2.1", `"X-Api-Key":["k_secret"]`), 3))
+	r := run(t, Options{Rules: spec}, strings.Repeat(jsonLine("192.0.2.1", `"X-Api-Key":["k_secret"]`), 3))
 	if r.Rules[0].Refused != 2 || len(r.Rules[0].Notes) != 0 || strings.Contains(text(t, r), "k_secret") {
 		t.Errorf("got %s", text(t, r))
 	}
@@ -228,7 +228,10 @@ func TestCutOffLogIsReportedAsFarAsItGoes(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	for i := range 20000 {
-		io.WriteString(w, line(time.Duration(i)*time.Second, fmt.Sprintf("192.0.2.%d", i%250), fmt.Sprintf("/%d", i*7919)))
+		text := line(time.Duration(i)*time.Second, fmt.Sprintf("192.0.2.%d", i%250), fmt.Sprintf("/%d", i*7919))
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.Close()
 	whole := run(t, Options{Rules: specOf(byAddress("a", 1, ""))}, packed.String())
@@ -260,4 +263,40 @@ func TestFaultyRulesAreTold(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "at most 256") {
 		t.Errorf("error %v", err)
 	}
+}
+
+func FuzzRun(f *testing.F) {
+	f.Add([]byte(line(0, "192.0.2.1", "/") + line(time.Hour, "2001:db8::1", "http://x/?a=%zz")))
+	f.Add([]byte(jsonLine("10.0.0.1", `"X-Forwarded-For":["a, 192.0.2.9"],"Cookie":["sid=1"]`)))
+	f.Add([]byte("\x1f\x8b rubbish"))
+	spec := specOf(byAddress("a", 2, ""), byAddress("b", 2, "sliding_window_log"),
+		rules.Rule{ID: "c", Key: []string{"sid", "q"}, Limits: []stint.Limit{{Count: 1, Window: time.Second}}})
+	spec.Keys = []rules.Key{{Name: "sid", Cookie: "sid"}, {Name: "q", Query: "a"}}
+	o := Options{Rules: spec, TrustedProxies: prefixesOf(f, "10.0.0.0/8")}
+	f.Fuzz(func(t *testing.T, log []byte) {
+		r, err := Run(context.Background(), o, Log{Reader: bytes.NewReader(log)})
+		if r == nil {
+			t.Fatal(err)
+		}
+		for _, rule := range r.Rules {
+			if rule.Refused > rule.Matched || rule.Matched > r.Requests || r.Refused > r.Requests {
+				t.Errorf("%+v of %d", rule, r.Requests)
+			}
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func BenchmarkRun(b *testing.B) {
+	log := randomLog(1, 50_000)
+	o := Options{Rules: specOf(byAddress("a", 30, ""), byAddress("b", 600, "fixed_window"))}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Run(context.Background(), o, Log{Reader: strings.NewReader(log)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(50_000*float64(b.N)/b.Elapsed().Seconds(), "lines/s")
 }

@@ -22,9 +22,9 @@ func line(after time.Duration, addr, target string) string {
 }
 
 // jsonLine is a line as Caddy writes it, with headers.
-func jsonLine(after time.Duration, addr, headers string) string {
+func jsonLine(addr, headers string) string {
 	return fmt.Sprintf(`{"ts":%d,"request":{"remote_ip":%q,"method":"GET","host":"api.example.com","uri":"/v1/orders","headers":{%s}},"status":200}`+"\n",
-		start.Add(after).Unix(), addr, headers)
+		start.Unix(), addr, headers)
 }
 
 // byAddress is a rule by address.
@@ -52,7 +52,7 @@ func logsOf(texts ...string) []Log {
 	return logs
 }
 
-func prefixes(t *testing.T, texts ...string) []netip.Prefix {
+func prefixesOf(t testing.TB, texts ...string) []netip.Prefix {
 	t.Helper()
 	var all []netip.Prefix
 	for _, text := range texts {

@@ -15,6 +15,7 @@ import (
 var buckets = []behaviour{
 	{"C084 keys and names do not run together", keysApart},
 	{"any bytes are a key", anyBytes},
+	{"too long a key is an error", longKey},
 	{"the caller may use its key again", keyIsCopied},
 	{"a look writes nothing", lookWritesNothing},
 	{"C026 giving back stops at full", givingBack},
@@ -57,6 +58,20 @@ func anyBytes(t *testing.T, b *bench) {
 			b.left(p, key, 4)
 		}
 	}
+}
+
+func longKey(t *testing.T, b *bench) {
+	p := policy(t, "p", "5 per 60s", algo.TokenBucket)
+	var v [2]stint.Verdict
+	for _, request := range [][]stint.Charge{
+		{one(p, strings.Repeat("a", stint.MaxKey+1))},
+		{one(p, "k"), one(p, strings.Repeat("a", stint.MaxKey+1))},
+	} {
+		if _, err := b.store.Take(context.Background(), b.now, request, v[:len(request)]); err == nil {
+			t.Error("no error")
+		}
+	}
+	b.left(p, "k", 5)
 }
 
 func keyIsCopied(t *testing.T, b *bench) {

@@ -45,6 +45,11 @@ func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Ch
 		return 0, fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d",
 			len(charges), len(verdicts), stint.MaxCharges)
 	}
+	for i := range charges {
+		if n := len(charges[i].Key); n > stint.MaxKey {
+			return 0, fmt.Errorf("key of %d bytes: at most %d", n, stint.MaxKey)
+		}
+	}
 	if now == 0 {
 		now = stint.MicrosOf(time.Now())
 	}

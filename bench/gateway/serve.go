@@ -106,6 +106,7 @@ func threeRules() rules.Spec {
 const rulesFile = `listen: { gateway: "%s", admin: "" }
 upstream: http://%s
 store: memory
+hash_key: only for this benchmark
 keys:
   api_key: { header: X-Api-Key, secret: true }
 rules:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +19,7 @@ type target struct {
 	name string
 	addr string
 	stop func()
+	said *bytes.Buffer // its standard error; to be read after stop
 }
 
 // errAbsent says that a program is not on this machine.
@@ -91,12 +93,13 @@ func startCommand(folder, program, upstream string) (target, error) {
 
 // start runs a server that ends with this program at the latest.
 func start(name string, cmd *exec.Cmd) (target, error) {
-	cmd.Stderr = os.Stderr
+	said := new(bytes.Buffer)
+	cmd.Stderr = said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
 		return target{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return target{name: name, stop: func() { end(cmd) }}, nil
+	return target{name: name, said: said, stop: func() { end(cmd) }}, nil
 }
 
 // end asks a server to end, and makes it after three seconds.
@@ -128,6 +131,9 @@ func (t target) ready(err error) (target, error) {
 	}
 	if err == nil {
 		err = errors.New("does not answer")
+	}
+	if t.said != nil {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(t.said.Bytes()))
 	}
 	return target{}, fmt.Errorf("%s: %w", t.name, err)
 }

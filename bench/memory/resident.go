@@ -27,7 +27,7 @@ type held struct {
 
 // residentTable fills each limiter in a process of its own.
 func residentTable(w io.Writer, keys int) ([]measure.Goal, error) {
-	t := measure.NewTable("limiter", "keys", "heap B/bucket", "RSS B/bucket", "full collection ms")
+	t := measure.NewTable("limiter", "keys", "heap B/bucket", "RSS B/bucket", "full collection ms", "before ms")
 	var goals []measure.Goal
 	for _, e := range field.Entries() {
 		if !e.Keyed {
@@ -52,7 +52,7 @@ func residentTable(w io.Writer, keys int) ([]measure.Goal, error) {
 }
 
 func heldRow(t *measure.Table, name string, keys int, h held) {
-	t.Row(name, strconv.Itoa(keys), measure.Num(h.Heap), measure.Num(h.RSS), measure.Num(millis(h.Collect)))
+	t.Row(name, strconv.Itoa(keys), measure.Num(h.Heap), measure.Num(h.RSS), measure.Num(millis(h.Collect)), measure.Num(millis(h.Empty)))
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -104,11 +104,11 @@ func report(w io.Writer, name string, keys int) error {
 	return json.NewEncoder(w).Encode(h)
 }
 
-// collect is the median time of a few full collections.
+// collect is the median time of some full collections, one after the other.
 func collect() time.Duration {
 	runtime.GC()
 	var times []float64
-	for range 5 {
+	for range 9 {
 		start := time.Now()
 		runtime.GC()
 		times = append(times, float64(time.Since(start)))

@@ -97,7 +97,11 @@ exit codes: 0 it went well, 1 it failed, 2 the command line is wrong.`,
 		return usagef("%s: see %s --help", lowerFirst(err.Error()), cmd.CommandPath())
 	})
 	root.AddCommand(newServe(p), newCheck(p), newTry(p), newReplay(p), newVersion(p))
+	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		cmd.Short = lowerFirst(cmd.Short)
+	}
 	return root
 }
 
@@ -122,6 +126,7 @@ func count(least, most int, what string) cobra.PositionalArgs {
 // configFlag adds the flag that names the rules file.
 func configFlag(cmd *cobra.Command, to *string) {
 	cmd.Flags().StringVarP(to, "config", "c", "", "the rules `file`")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // It fails for flags that are not there.
 }
 
 // errNoConfig is the error of a command that needs a rules file.

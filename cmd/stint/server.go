@@ -28,6 +28,7 @@ const sweepEvery = 5 * time.Second
 type server struct {
 	process
 	flags    serveFlags
+	signals  <-chan os.Signal
 	logger   *slog.Logger
 	watcher  *config.Watcher
 	inForce  *config.File
@@ -49,7 +50,10 @@ func (p process) serve(ctx context.Context, f serveFlags) error {
 	if f.config == "" {
 		return errNoConfig
 	}
-	s := &server{process: p, flags: f, logger: slog.New(slog.NewTextHandler(p.err, nil))}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	s := &server{process: p, flags: f, signals: signals, logger: slog.New(slog.NewTextHandler(p.err, nil))}
 	s.watcher = config.NewWatcher(f.config, config.WatchOptions{
 		Options: config.Options{Env: p.env}, Loaded: s.loaded, Failed: s.failed,
 	})
@@ -143,8 +147,7 @@ func listenAt(name, address string) (net.Listener, error) {
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("%s: not allowed to listen on %s: give a port from 1024 up with --%s", name, address, name)
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
 	return nil, fmt.Errorf("%s: can not listen on %s: %w", name, address, err)
@@ -214,11 +217,7 @@ func shown(file *config.File) []admin.Rule {
 
 // run serves until ctx or a signal ends it.
 func (s *server) run(ctx context.Context) error {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	defer s.gateway.Close()
-
 	drain, beginDrain := context.WithCancel(ctx)
 	background, endBackground := context.WithCancel(context.WithoutCancel(ctx))
 	defer endBackground()
@@ -235,7 +234,7 @@ func (s *server) run(ctx context.Context) error {
 		case err := <-served:
 			endBackground()
 			return errors.Join(err, <-adminDone)
-		case got := <-signals:
+		case got := <-s.signals:
 			if got == syscall.SIGHUP {
 				_ = s.watcher.Reload() // Its callbacks tell.
 				continue

@@ -112,8 +112,11 @@ func addHeaders(r *http.Request, headers []string) error {
 	for _, h := range headers {
 		name, value, ok := strings.Cut(h, ":")
 		name = strings.TrimSpace(name)
-		if !ok || name == "" || strings.ContainsAny(name, " \t") {
-			return usagef("-H %q: write 'Name: value'", name)
+		if !ok { // What it is may be secret.
+			return usagef("-H without a colon: write 'Name: value'")
+		}
+		if name == "" || strings.ContainsAny(name, " \t") {
+			return usagef("-H %q is no name of a header: write 'Name: value'", name)
 		}
 		value = strings.TrimSpace(value)
 		if strings.EqualFold(name, "Host") {
