@@ -94,8 +94,9 @@ type CellAlgorithm interface {
 	Take(c Cell, p *Params, now Micros, ask Ask) (Cell, Verdict)
 	// Expires is the instant from which c is worth no more than the zero Cell.
 	Expires(c Cell, p *Params) Micros
-	// Carry counts the use in c, which was kept under the limit old, under p.
-	Carry(c Cell, old, p *Params, now Micros) Cell
+	// Carry counts the use in c, which was kept under the limit old, under p, which
+	// came into force at since or at the last charge, whatever is later.
+	Carry(c Cell, old, p *Params, since Micros) Cell
 }
 
 // ListAlgorithm keeps each bucket in a list whose length is bounded by the

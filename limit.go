@@ -2,6 +2,7 @@ package stint
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,15 +30,15 @@ func (l Limit) Capacity() int64 {
 
 // String returns the limit as a sentence that [ParseLimit] reads.
 func (l Limit) String() string {
-	s := strconv.FormatInt(l.Count, 10) + " per " + windowText(l.Window)
+	s := strconv.FormatInt(l.Count, 10) + " per " + WindowText(l.Window)
 	if l.Burst != 0 && l.Burst != l.Count {
 		s += ", burst " + strconv.FormatInt(l.Burst, 10)
 	}
 	return s
 }
 
-// windowText names the window by its unit where it is one.
-func windowText(w time.Duration) string {
+// WindowText writes a window as people say it: minute, 30s, 1m30s.
+func WindowText(w time.Duration) string {
 	for _, u := range units {
 		if u.length == w {
 			return u.names[0]
@@ -195,10 +196,8 @@ func splitNumber(s string) (number, word string) {
 
 func unitOf(word string) (time.Duration, bool) {
 	for _, u := range units {
-		for _, name := range u.names {
-			if name == word {
-				return u.length, true
-			}
+		if slices.Contains(u.names, word) {
+			return u.length, true
 		}
 	}
 	return 0, false

@@ -40,9 +40,10 @@ type place struct {
 	waiter  *waiter
 }
 
-// bucketName frames the policy and the key of a charge.
+// bucketName frames the policy and the key of a charge. A name is shorter than a
+// byte can say.
 func bucketName(c *Charge) string {
-	return string(append(append([]byte(c.Policy.Name), 0), c.Key...))
+	return string(rune(len(c.Policy.Name))) + c.Policy.Name + string(c.Key)
 }
 
 // delayed notes the charges that delay an admitted request.
@@ -167,7 +168,8 @@ func (p *place) giveBack(ctx context.Context) {
 // delay. If ctx ends first the request gives its place in the queue back and
 // Wait returns ctx.Err(); if ctx's deadline is too early it does so at once, with
 // context.DeadlineExceeded. It is called at most once for a decision, soon after
-// it was made. For a decision that is a copy, or from elsewhere, Wait only waits.
+// it was made. For a decision that is a copy or that has no
+// Results, such as that of Allow, Wait only waits.
 func (d *Decision) Wait(ctx context.Context) error {
 	if d.Delay <= 0 {
 		return nil

@@ -203,8 +203,8 @@ func (b *bucket) Explain(l stint.Limit) (string, []string) {
 		return "refuses everything", nil
 	}
 	most := l.Capacity()
-	return fmt.Sprintf("at most %d at once, then one every %v; at most %d in any %v",
-		most, interval(l), most+l.Count, l.Window), nil
+	return fmt.Sprintf("at most %d at once, then one every %v; at most %d in any %s",
+		most, interval(l), most+l.Count, stint.WindowText(l.Window)), nil
 }
 
 // interval is the time between two units, rounded to the microsecond.

@@ -79,8 +79,7 @@ func TestCarryLocksNobodyOut(t *testing.T) {
 		checkNext(t, to, now, v)
 		checkReset(t, to, now, v)
 		longest := 2 * to.l.Window
-		switch to.a.(type) {
-		case stint.ListAlgorithm:
+		if _, ok := to.a.(stint.ListAlgorithm); ok {
 			longest = to.l.Window
 		}
 		if to.a == algo.TokenBucket || to.a == algo.LeakyBucket || to.a.Name() == "leaky_queue" {

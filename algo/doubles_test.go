@@ -40,9 +40,8 @@ func (d *doubles) up(a, b float64) float64  { return d.div(d.sub(d.add(a, b), 1)
 
 // verdict is a stint.Verdict in doubles; a wait of never is below 0.
 type verdict struct {
-	ok                         bool
-	left, retry, reset, next   float64
-	delay, capacity, used, lag float64
+	ok                              bool
+	left, retry, reset, next, delay float64
 }
 
 // same compares with the verdict of an algorithm.
@@ -216,7 +215,7 @@ func TestDoublesAgree(t *testing.T) {
 					}
 					ask := drawAsk(t, m, false)
 					if math.Abs(float64(ask.Cost)) > float64(stint.MaxUnits)+1 {
-						ask.Cost = ask.Cost % stint.MaxUnits // what doubles do not hold never reaches them
+						ask.Cost %= stint.MaxUnits // what doubles do not hold never reaches them
 					}
 					v := m.take(now, ask)
 					repeat := d.bucket

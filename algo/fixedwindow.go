@@ -111,7 +111,7 @@ func (fixedWindow) Explain(l stint.Limit) (string, []string) {
 	if l.Count == 0 {
 		return "refuses everything", nil
 	}
-	sentence := fmt.Sprintf("at most %d in each window of %v, all of them at once if they come so", l.Count, l.Window)
+	sentence := fmt.Sprintf("at most %d in each window of %s, all of them at once if they come so", l.Count, stint.WindowText(l.Window))
 	return sentence, []string{fmt.Sprintf("a fixed window lets up to %d through within an instant at the edge of two windows: "+
 		"sliding_window_counter or token_bucket do not", 2*l.Count)}
 }

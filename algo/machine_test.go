@@ -135,8 +135,10 @@ func drawMachine(t *rapid.T, a stint.Algorithm) *machine {
 // drawStep draws how far the clock goes on, near the instants that matter.
 func drawStep(t *rapid.T, m *machine, now stint.Micros) stint.Micros {
 	v := m.would(now, 0)
-	near := []int64{0, 1, m.interval(), m.window(), m.window() / 2, 3 * m.window(),
-		v.NextAfter.Microseconds(), v.ResetAfter.Microseconds(), v.ResetAfter.Microseconds() / 2}
+	near := []int64{
+		0, 1, m.interval(), m.window(), m.window() / 2, 3 * m.window(),
+		v.NextAfter.Microseconds(), v.ResetAfter.Microseconds(), v.ResetAfter.Microseconds() / 2,
+	}
 	d := rapid.SampledFrom(near).Draw(t, "on") + rapid.SampledFrom([]int64{-1, 0, 0, 1}).Draw(t, "off by")
 	return stint.Micros(min(max(d, 0), years))
 }

@@ -156,7 +156,7 @@ func (slidingLog) Explain(l stint.Limit) (string, []string) {
 	if l.Count == 0 {
 		return "refuses everything", nil
 	}
-	sentence := fmt.Sprintf("never more than %d in any %v", l.Count, l.Window)
+	sentence := fmt.Sprintf("never more than %d in any %s", l.Count, stint.WindowText(l.Window))
 	if l.Count < manyEntries {
 		return sentence, nil
 	}

@@ -70,7 +70,8 @@ func (s slidingWindow) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask
 	}
 	current, previous := s.counts(moved, p, at)
 	room := p[limit] - current - s.weighed(previous, p, at)
-	after, ok := current, false
+	var after int64
+	var ok bool
 	switch cost := max(ask.Cost, 1); {
 	case ask.Cost < 0:
 		current, previous, ok = giveBack(current, previous, -max(ask.Cost, -stint.MaxUnits))
@@ -189,5 +190,5 @@ func (slidingWindow) Explain(l stint.Limit) (string, []string) {
 	if l.Count == 0 {
 		return "refuses everything", nil
 	}
-	return fmt.Sprintf("about %d in any %v, all of them at once if they come so", l.Count, l.Window), nil
+	return fmt.Sprintf("about %d in any %s, all of them at once if they come so", l.Count, stint.WindowText(l.Window)), nil
 }

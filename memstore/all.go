@@ -134,10 +134,9 @@ func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, v *sti
 		it.before = it.twin.cell
 	case slot >= 0:
 		it.before = it.segment.cellUnder(slot, it.home, now)
-		it.changed = ask.Cost != 0 && it.segment.tag(slot) != it.home.tag
 	}
 	it.cell, *v = it.home.table.cells.Take(it.before, &it.home.policy.Params, now, ask)
-	it.changed = it.changed || ask.Cost != 0 && it.cell != it.before || it.twin != nil && it.twin.changed
+	it.changed = it.cell != it.before || it.twin != nil && it.twin.changed
 }
 
 // askList is ask for a table of lists. The item's list is a copy.

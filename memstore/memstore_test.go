@@ -34,7 +34,6 @@ func newStore(t testing.TB, o memstore.Options) *memstore.Store {
 	return s
 }
 
-// TestEightyRequestsFromEightThreads is the mission's example 7.
 func TestEightyRequestsFromEightThreads(t *testing.T) {
 	for round := range 1000 {
 		l := &stint.Limiter{Store: newStore(t, memstore.Options{}), Clock: func() time.Time { return time.Unix(1e9, 0) }}

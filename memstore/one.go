@@ -38,7 +38,7 @@ func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy
 	after, v := cells.Take(before, &h.policy.Params, now, ask)
 	crowded := false
 	switch {
-	case ask.Cost == 0 || after == before && (i < 0 || g.tag(i) == h.tag):
+	case after == before:
 	case i >= 0 && ask.Cost > 0:
 		g.setCell(i, h.tag, after)
 	default:
@@ -73,11 +73,14 @@ func (s *Store) lock(p *stint.Policy, hash uint64, now stint.Micros) (*home, *se
 	}
 }
 
-// cellUnder returns the bucket at slot i as h's policy counts it.
+// cellUnder returns the bucket at slot i as h's policy counts it: until the policy
+// was first used under the limit of the last charge, from then on under its own.
+// The bucket is kept that way once it is charged; a refusal leaves it as it was,
+// or limits in turn on one bucket would forgive it more and more.
 func (g *segment) cellUnder(i int, h *home, now stint.Micros) stint.Cell {
 	c := g.cell(i)
 	if tag := g.tag(i); tag != h.tag {
-		c = h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, now)
+		c = h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, max(min(h.since, now), c.At))
 	}
 	return c
 }

@@ -28,7 +28,8 @@ type table struct {
 type home struct {
 	table  *table
 	policy *stint.Policy
-	tag    int64 // the number of the policy's variant
+	tag    int64        // the number of the policy's variant
+	since  stint.Micros // when the policy was first used
 }
 
 // maxVariants is bounded by the bits that the number of a variant has in a word.
@@ -69,7 +70,7 @@ func (s *Store) settle(p *stint.Policy, now stint.Micros) *home {
 		tag = t.tagOf(p)
 		s.shared.Clear()
 	}
-	return &home{table: t, policy: p, tag: tag}
+	return &home{table: t, policy: p, tag: tag, since: now}
 }
 
 // publish makes t the table of a name; s.mu is held.

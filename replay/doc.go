@@ -19,12 +19,12 @@
 // same algorithm and a burst in the same proportion, that would have refused at
 // most 0.1 % and at most 1 % of the requests it was asked about. It is found by
 // asking those again under other limits, as if the rule were alone, and is exact.
-// For that the time and a hash of the key of each charge are kept, about ten
+// For that the time and a number for the key of each charge are kept, about five
 // bytes: up to [Options.MaxMemory] in memory, and the rest in a temporary file.
 //
 // # Bounds
 //
 // Memory does not grow with the log: buckets are bounded as in memstore, lines
 // that wait for their order by [maxWaiting], the keys counted for each rule by
-// [maxKeys].
+// [maxKeys], the keys told apart in the search for limits by [maxNumbered].
 package replay

@@ -30,10 +30,24 @@ var buckets = []behaviour{
 
 func keysApart(t *testing.T, b *bench) {
 	names := []struct{ name, key string }{
-		{"r", "x:y"}, {"r:x", "y"},
-		{"r", "aab"}, {"r", "aa\x00b"}, {"r", "a\x00ab"}, {"r", "a"}, {"ra", ""}, {"r", ""},
-		{"r\x00", "a"}, {"r", "\x00a"}, {"r", "a\x00"}, {"r|a", "b"}, {"r", "a|b"}, {"r", "|a|b"},
-		{"r", "{a}b"}, {"r", "a{b}"}, {"r", "{}"}, {"r", "}a{"},
+		{"r", "x:y"},
+		{"r:x", "y"},
+		{"r", "aab"},
+		{"r", "aa\x00b"},
+		{"r", "a\x00ab"},
+		{"r", "a"},
+		{"ra", ""},
+		{"r", ""},
+		{"r\x00", "a"},
+		{"r", "\x00a"},
+		{"r", "a\x00"},
+		{"r|a", "b"},
+		{"r", "a|b"},
+		{"r", "|a|b"},
+		{"r", "{a}b"},
+		{"r", "a{b}"},
+		{"r", "{}"},
+		{"r", "}a{"},
 	}
 	for _, n := range names {
 		p := policy(t, n.name, "5 per 60s", algo.TokenBucket)

@@ -62,13 +62,9 @@ func neverBelowZero(t *testing.T, b *bench) {
 	}
 }
 
-// counters are the algorithms that carry all use over to a smaller limit. A bucket
-// carries what fits.
-var counters = []stint.Algorithm{algo.FixedWindow, algo.SlidingWindowCounter, algo.SlidingWindowLog}
-
 // limitsInTurn: two servers that have read different files ask in turn.
 func limitsInTurn(t *testing.T, b *bench) {
-	for _, a := range counters {
+	for _, a := range algo.All {
 		few := policy(t, a.Name(), "5 per 3600s", a)
 		many := policy(t, a.Name(), "10 per 3600s", a)
 		passed := 0

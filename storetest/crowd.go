@@ -94,7 +94,7 @@ func crossing(t *testing.T, b *bench) {
 }
 
 func changeUnderCrowd(t *testing.T, b *bench) {
-	for _, a := range counters {
+	for _, a := range algo.All {
 		few, many := policy(t, a.Name(), "30 per 60s", a), policy(t, a.Name(), "60 per 60s", a)
 		var wg sync.WaitGroup
 		var mu sync.Mutex

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,14 +15,15 @@ import (
 // everything. It forgets nothing, so it is for tests only.
 //
 // Where the contract of [stint.Store] leaves room, it does this. A look writes
-// nothing. A request that is refused charges nothing, but what its refusals
-// promise is kept: a bucket that refused stays moved, if the clock was set back so
-// far, and stays carried over to its new limit, unless a charge before it in the
+// nothing. A request that is refused charges nothing, but a bucket that refused
+// stays moved if the clock was set back so far, unless a charge before it in the
 // request was for the same bucket. The verdict of a charge that would have fitted
-// then tells of the bucket as it is, not as it would have been.
+// then tells of the bucket as it is, not as it would have been. A limit is in force
+// from the first use of its policy.
 type Reference struct {
 	mu      sync.Mutex
 	buckets map[name]bucket
+	since   map[*stint.Policy]stint.Micros
 }
 
 var _ stint.Store = (*Reference)(nil)
@@ -37,7 +39,9 @@ type bucket struct {
 }
 
 // NewReference returns an empty store.
-func NewReference() *Reference { return &Reference{buckets: make(map[name]bucket)} }
+func NewReference() *Reference {
+	return &Reference{buckets: make(map[name]bucket), since: make(map[*stint.Policy]stint.Micros)}
+}
 
 // Take implements [stint.Store]. Its own clock is [time.Now].
 func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
@@ -58,12 +62,15 @@ func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Ch
 	charged, refused := make(map[name]bucket), false
 	for i := range charges {
 		c := &charges[i]
+		if _, known := r.since[c.Policy]; !known {
+			r.since[c.Policy] = now
+		}
 		n := nameOf(c)
 		before, ok := charged[n]
 		if !ok {
 			before = r.buckets[n]
 		}
-		after, v := before.take(c.Policy, now, c.Ask)
+		after, v := r.take(before, c, now, c.Ask)
 		verdicts[i] = v
 		refused = refused || !v.OK && !c.Shadow
 		if after.isOther(before) {
@@ -74,9 +81,7 @@ func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Ch
 		r.refuse(now, charges, verdicts)
 		return now, nil
 	}
-	for n, b := range charged {
-		r.buckets[n] = b
-	}
+	maps.Copy(r.buckets, charged)
 	return now, nil
 }
 
@@ -89,9 +94,12 @@ func (r *Reference) refuse(now stint.Micros, charges []stint.Charge, verdicts []
 		b, first := r.buckets[n], !seen[n]
 		seen[n] = true
 		if v.OK {
-			_, *v = b.take(c.Policy, now, stint.Ask{})
+			_, *v = r.take(b, c, now, stint.Ask{})
 			v.OK, v.RetryAfter = true, 0
-		} else if moved, _ := b.take(c.Policy, now, c.Ask); first && moved.isOther(b) {
+			continue
+		}
+		under := r.under(b, c.Policy, now)
+		if moved, _ := r.take(under, c, now, c.Ask); first && moved.isOther(under) {
 			r.buckets[n] = moved
 		}
 	}
@@ -101,25 +109,29 @@ func nameOf(c *stint.Charge) name {
 	return name{c.Policy.Name, c.Policy.Algorithm.Name(), string(c.Key)}
 }
 
+// under is b counted under p.
+func (r *Reference) under(b bucket, p *stint.Policy, now stint.Micros) bucket {
+	if a, ok := p.Algorithm.(stint.CellAlgorithm); ok && b.params != p.Params && b.cell != (stint.Cell{}) {
+		b.cell = a.Carry(b.cell, &b.params, &p.Params, max(min(r.since[p], now), b.cell.At))
+	}
+	b.params = p.Params
+	return b
+}
+
 // take asks a copy of b and returns the bucket afterwards.
-func (b bucket) take(p *stint.Policy, now stint.Micros, ask stint.Ask) (bucket, stint.Verdict) {
-	if a, ok := p.Algorithm.(stint.ListAlgorithm); ok {
-		list, v := a.TakeList(slices.Clone(b.list), &p.Params, now, ask)
-		if ask.Cost == 0 {
-			return b, v
-		}
-		return bucket{params: p.Params, list: list}, v
+func (r *Reference) take(b bucket, c *stint.Charge, now stint.Micros, ask stint.Ask) (bucket, stint.Verdict) {
+	after := r.under(b, c.Policy, now)
+	var v stint.Verdict
+	switch a := c.Policy.Algorithm.(type) {
+	case stint.ListAlgorithm:
+		after.list, v = a.TakeList(slices.Clone(b.list), &c.Policy.Params, now, ask)
+	case stint.CellAlgorithm:
+		after.cell, v = a.Take(after.cell, &c.Policy.Params, now, ask)
 	}
-	a := p.Algorithm.(stint.CellAlgorithm)
-	cell := b.cell
-	if b.params != p.Params && cell != (stint.Cell{}) {
-		cell = a.Carry(cell, &b.params, &p.Params, now)
-	}
-	after, v := a.Take(cell, &p.Params, now, ask)
 	if ask.Cost == 0 {
 		return b, v
 	}
-	return bucket{params: p.Params, cell: after}, v
+	return after, v
 }
 
 // isOther says whether b is to be written where a was.

@@ -2,10 +2,12 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,16 +60,16 @@ func (p Pair) compare(w *world, request []stint.Charge) error {
 	if slices.Equal(said[0], said[1]) {
 		return nil
 	}
-	text := ""
+	var text strings.Builder
 	for i := range request {
 		c := &request[i]
-		text += fmt.Sprintf("charge %d: %s %v %q cost %d forced %v shadow %v\n  %+v\n", i,
+		fmt.Fprintf(&text, "charge %d: %s %v %q cost %d forced %v shadow %v\n  %+v\n", i,
 			c.Policy.Name, c.Policy.Limit, c.Key, c.Cost, c.Forced, c.Shadow, said[0][i])
 		if said[0][i] != said[1][i] {
-			text += fmt.Sprintf("  %+v\n", said[1][i])
+			fmt.Fprintf(&text, "  %+v\n", said[1][i])
 		}
 	}
-	return fmt.Errorf("%s", text)
+	return errors.New(text.String())
 }
 
 // world is where random requests come from.

@@ -204,7 +204,7 @@ func (r *reader) read(line string) error {
 // readQueue reads "max_wait=1.5 max_waiting=10".
 func (r *reader) readQueue(text string) error {
 	r.queue = algo.LeakyQueue{}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		var err error
 		switch name, value, _ := strings.Cut(word, "="); name {
 		case "max_wait":
@@ -248,7 +248,7 @@ func readRequest(line string) (Step, error) {
 	if !ok {
 		return s, errors.New("no ->")
 	}
-	for _, word := range strings.Fields(asked) {
+	for word := range strings.FieldsSeq(asked) {
 		if err := s.readAsked(word); err != nil {
 			return s, fmt.Errorf("%q: %w", word, err)
 		}

@@ -25,6 +25,8 @@ type load struct {
 type result struct {
 	perSecond float64
 	p50, p99  time.Duration
+	requests  int
+	cpu       time.Duration // of the target, for each request
 }
 
 // maxRequests bounds what one connection sends.
@@ -56,6 +58,7 @@ func (l load) run(addr string) (result, error) {
 		perSecond: float64(len(all)) / took.Seconds(),
 		p50:       all[len(all)/2],
 		p99:       all[len(all)*99/100],
+		requests:  len(all),
 	}, nil
 }
 

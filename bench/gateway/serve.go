@@ -57,9 +57,11 @@ func (p *pool) Put(b []byte) { p.of.Put(&b) }
 
 func serveBareProxy(l net.Listener, upstream string) error {
 	target := &url.URL{Scheme: "http", Host: upstream}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 1024
 	proxy := &httputil.ReverseProxy{
 		Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(target); r.SetXForwarded(); r.Out.Host = r.In.Host },
-		Transport:  &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024},
+		Transport:  transport,
 		BufferPool: new(pool),
 	}
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}

@@ -18,6 +18,7 @@ import (
 type target struct {
 	name string
 	addr string
+	pid  int // 0 for the upstream, which is in this process
 	stop func()
 	said *bytes.Buffer // its standard error; to be read after stop
 }
@@ -99,7 +100,7 @@ func start(name string, cmd *exec.Cmd) (target, error) {
 	if err := cmd.Start(); err != nil {
 		return target{}, fmt.Errorf("%s: %w", name, err)
 	}
-	return target{name: name, said: said, stop: func() { end(cmd) }}, nil
+	return target{name: name, pid: cmd.Process.Pid, said: said, stop: func() { end(cmd) }}, nil
 }
 
 // end asks a server to end, and makes it after three seconds.

@@ -23,10 +23,12 @@ func alternate(o options, targets []target, l load) (*turns, error) {
 	for round := range o.rounds + 1 {
 		for i := range targets {
 			target := targets[(i+round)%len(targets)]
+			before := cpuOf(target.pid)
 			r, err := l.run(target.addr)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", target.name, err)
 			}
+			r.cpu = (cpuOf(target.pid) - before) / time.Duration(r.requests)
 			if round > 0 {
 				t.of[target.name] = append(t.of[target.name], r)
 			}
@@ -56,6 +58,11 @@ func (t *turns) p99(name string) float64 {
 	return t.median(name, func(r result) float64 { return inMillis(r.p99) })
 }
 
+// cpu is in microseconds.
+func (t *turns) cpu(name string) float64 {
+	return t.median(name, func(r result) float64 { return float64(r.cpu) / float64(time.Microsecond) })
+}
+
 func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // compared is the median over the rounds of how a part of a's result compares to
@@ -73,9 +80,13 @@ func byRate(a, b result) float64 { return a.perSecond / b.perSecond }
 func addedP99(a, b result) float64 { return inMillis(a.p99 - b.p99) }
 
 func (t *turns) table() *measure.Table {
-	table := measure.NewTable("target", "requests/s", "× bare", "p50 ms", "p99 ms", "p99 above bare ms")
+	table := measure.NewTable("target", "requests/s", "× bare", "CPU µs/request", "p50 ms", "p99 ms", "p99 above bare ms")
 	for _, name := range t.names {
-		table.Row(name, fmt.Sprintf("%.0f", t.perSecond(name)), fmt.Sprintf("%.2f", t.compared(name, bare, byRate)),
+		cpu := "-"
+		if c := t.cpu(name); c > 0 {
+			cpu = fmt.Sprintf("%.1f", c)
+		}
+		table.Row(name, fmt.Sprintf("%.0f", t.perSecond(name)), fmt.Sprintf("%.2f", t.compared(name, bare, byRate)), cpu,
 			fmt.Sprintf("%.2f", t.p50(name)), fmt.Sprintf("%.2f", t.p99(name)),
 			fmt.Sprintf("%+.2f", t.compared(name, bare, addedP99)))
 	}
