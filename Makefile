@@ -46,8 +46,7 @@ fuzz: ## every fuzz target for FUZZTIME
 
 bench: build ## Stint beside other libraries, the gateway beside nginx
 	scripts/need $(BENCH_NEEDS)
-	cd bench && go test -run '^$$' -bench . -benchmem ./...
-	[ ! -d bench/gateway ] || (cd bench && go run ./gateway)
+	cd bench && go run ./memory && go run ./middleware && go run ./gateway
 
 campaign: ## search longer: fuzz, properties, races
 	scripts/campaign

@@ -91,20 +91,14 @@ func (d *Decision) OwnKeys() {
 	for i := range d.Results {
 		keys = append(keys, d.Results[i].Key...)
 	}
+	keys = append(keys, d.Key...)
 	d.held.keys = keys
 	for i := range d.Results {
 		r := &d.Results[i]
 		n := len(r.Key)
-		if sameBytes(d.Key, r.Key) {
-			d.Key = keys[:n:n]
-		}
 		r.Key, keys = keys[:n:n], keys[n:]
 	}
-}
-
-// sameBytes says whether a and b are the same memory.
-func sameBytes(a, b []byte) bool {
-	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
+	d.Key = keys[:len(keys):len(keys)]
 }
 
 // Clear makes d the zero Decision and keeps its storage.

@@ -23,20 +23,22 @@ type room struct {
 // test: it needs a sentence there and a line here. Everybody may import the root
 // and the standard library.
 var rooms = map[string]room{
-	"":                   {},
-	"algo":               {},
-	"memstore":           {},
-	"storetest":          {rooms: []string{"algo"}},
-	"internal/clientip":  {},
-	"internal/cleanpath": {},
-	"internal/accesslog": {},
-	"rules":              {rooms: []string{"algo", "internal/cleanpath"}},
-	"httplimit":          {rooms: []string{"internal/clientip"}, modules: []string{"github.com/tidwall/gjson"}},
-	"gateway":            {rooms: []string{"httplimit", "internal/clientip", "internal/cleanpath"}},
-	"admin":              {modules: []string{"github.com/prometheus/client_golang"}},
-	"replay":             {rooms: []string{"memstore", "rules", "internal/accesslog", "internal/clientip"}},
-	"config":             {rooms: []string{"rules", "internal/clientip"}, modules: []string{"github.com/goccy/go-yaml", "github.com/fsnotify/fsnotify"}},
-	"cmd/stint":          {rooms: []string{"*"}, modules: []string{"*"}},
+	"":                     {},
+	"algo":                 {},
+	"memstore":             {},
+	"storetest":            {rooms: []string{"algo"}},
+	"internal/clientip":    {},
+	"internal/cleanpath":   {},
+	"internal/accesslog":   {},
+	"redisstore":           {rooms: []string{"algo"}, modules: []string{"github.com/redis/rueidis"}},
+	"redisstore/redistest": {},
+	"rules":                {rooms: []string{"algo", "internal/cleanpath"}},
+	"httplimit":            {rooms: []string{"internal/clientip"}, modules: []string{"github.com/tidwall/gjson"}},
+	"gateway":              {rooms: []string{"httplimit", "internal/clientip", "internal/cleanpath"}},
+	"admin":                {modules: []string{"github.com/prometheus/client_golang"}},
+	"replay":               {rooms: []string{"memstore", "rules", "internal/accesslog", "internal/clientip"}},
+	"config":               {rooms: []string{"rules", "internal/clientip"}, modules: []string{"github.com/goccy/go-yaml", "github.com/fsnotify/fsnotify"}},
+	"cmd/stint":            {rooms: []string{"*"}, modules: []string{"*"}},
 }
 
 // goPackage is what go list says of a package.

@@ -29,12 +29,18 @@ func (l Limit) Capacity() int64 {
 }
 
 // String returns the limit as a sentence that [ParseLimit] reads.
-func (l Limit) String() string {
-	s := strconv.FormatInt(l.Count, 10) + " per " + WindowText(l.Window)
+func (l Limit) String() string { return string(l.Append(nil)) }
+
+// Append appends the limit as String writes it.
+func (l Limit) Append(b []byte) []byte {
+	b = strconv.AppendInt(b, l.Count, 10)
+	b = append(b, " per "...)
+	b = append(b, WindowText(l.Window)...)
 	if l.Burst != 0 && l.Burst != l.Count {
-		s += ", burst " + strconv.FormatInt(l.Burst, 10)
+		b = append(b, ", burst "...)
+		b = strconv.AppendInt(b, l.Burst, 10)
 	}
-	return s
+	return b
 }
 
 // WindowText writes a window as people say it: minute, 30s, 1m30s.
@@ -77,7 +83,7 @@ var units = []struct {
 //
 //	100 per minute
 //	100 per minute, burst 20
-//	5 an hour
+//	5 requests an hour
 //	1_000 per 30 seconds
 //	100/1m burst 20
 //
@@ -96,7 +102,7 @@ func ParseLimit(s string) (Limit, error) {
 	}
 	var l Limit
 	var err error
-	if l.Count, err = ParseCount(count); err != nil {
+	if l.Count, err = ParseCount(withoutUnit(count)); err != nil {
 		return Limit{}, fmt.Errorf("limit %q: %w", s, err)
 	}
 	if l.Window, err = ParseWindow(strings.TrimRight(window, " ,")); err != nil {
@@ -122,6 +128,15 @@ func cutWindow(s string) (count, window string, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// withoutUnit drops the word from "100 requests".
+func withoutUnit(s string) string {
+	number, word, ok := strings.Cut(strings.TrimSpace(s), " ")
+	if ok && slices.Contains([]string{"request", "requests", "req", "reqs", "call", "calls", "unit", "units"}, strings.TrimSpace(word)) {
+		return number
+	}
+	return s
 }
 
 // ParseCount reads a whole number of units: 0 or more, below 2^53, with _ or
@@ -167,7 +182,10 @@ func ParseWindow(s string) (time.Duration, error) {
 	n := int64(1)
 	if number != "" {
 		v, err := ParseCount(number)
-		if err != nil {
+		switch {
+		case err != nil && isDigits(strings.Replace(number, ".", "", 1)):
+			return 0, fmt.Errorf("window %q: %s is not a whole number: write a duration such as 1m30s", s, number)
+		case err != nil:
 			return 0, fmt.Errorf("window %q: %w", s, unitHint(number))
 		}
 		n = v

@@ -101,10 +101,11 @@ func (l *Limiter) one(ctx context.Context, p *Policy, key string, ask Ask, d *De
 	if l.Clock != nil {
 		now = l.now()
 	}
-	var err error
-	if d.At, d.Verdict, err = store.TakeOne(ctx, now, p, key, ask); err != nil {
+	at, v, err := store.TakeOne(ctx, now, p, key, ask)
+	if err != nil {
 		return err
 	}
+	d.At, d.Verdict = at, v
 	l.conclude(p, key, ask, d)
 	return nil
 }
@@ -133,11 +134,11 @@ func (l *Limiter) oneOfMany(ctx context.Context, p *Policy, key string, ask Ask,
 	defer l.scratch.Put(s)
 	s.key = append(s.key[:0], key...)
 	s.charges[0] = Charge{Policy: p, Key: s.key, Ask: ask}
-	var err error
-	if d.At, err = l.settle(ctx, s.charges[:1], s.verdicts[:1]); err != nil {
+	at, err := l.settle(ctx, s.charges[:1], s.verdicts[:1])
+	if err != nil {
 		return err
 	}
-	d.Verdict = s.verdicts[0]
+	d.At, d.Verdict = at, s.verdicts[0]
 	l.conclude(p, key, ask, d)
 	return nil
 }

@@ -98,9 +98,9 @@ func (ls *lines) leave(ln *line, w *waiter) bool {
 	return true
 }
 
-// giveUp takes w out of its line and moves those behind it forward by the gap
-// that it leaves. It reports whether w still had a place to give back.
-func (ls *lines) giveUp(ln *line, w *waiter) bool {
+// giveUp takes w out of its line and moves those behind it forward by what its
+// cost is worth. It reports whether w still had a place to give back.
+func (ls *lines) giveUp(ln *line, w *waiter, worth time.Duration) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	i := slices.Index(ln.waiting, w)
@@ -108,14 +108,11 @@ func (ls *lines) giveUp(ln *line, w *waiter) bool {
 		ls.leave(ln, w)
 		return false
 	}
-	if behind := ln.waiting[i+1:]; len(behind) > 0 {
-		gap := behind[0].release.Sub(w.release)
-		for _, b := range behind {
-			b.release = b.release.Add(-gap)
-			select {
-			case b.moved <- struct{}{}:
-			default:
-			}
+	for _, b := range ln.waiting[i+1:] {
+		b.release = b.release.Add(-worth)
+		select {
+		case b.moved <- struct{}{}:
+		default:
 		}
 	}
 	return ls.leave(ln, w)
@@ -149,10 +146,16 @@ func (p *place) wait(ctx context.Context) error {
 	}
 }
 
+// worth is the time in which the limit lets the charge's cost through.
+func (p *place) worth() time.Duration {
+	l := p.charge.Policy.Limit
+	return time.Duration(float64(l.Window) / float64(l.Count) * float64(p.charge.Cost))
+}
+
 // giveBack leaves the line and returns the cost to the bucket.
 func (p *place) giveBack(ctx context.Context) {
 	l := p.limiter
-	if !l.lines.giveUp(p.line, p.waiter) {
+	if !l.lines.giveUp(p.line, p.waiter, p.worth()) {
 		return
 	}
 	c := p.charge

@@ -203,11 +203,11 @@ func (b *bucket) Explain(l stint.Limit) (string, []string) {
 		return "refuses everything", nil
 	}
 	most := l.Capacity()
-	return fmt.Sprintf("at most %d at once, then one every %v; at most %d in any %s",
+	return fmt.Sprintf("at most %d at once, then one every %s; at most %d in any %s",
 		most, interval(l), most+l.Count, stint.WindowText(l.Window)), nil
 }
 
 // interval is the time between two units, rounded to the microsecond.
-func interval(l stint.Limit) time.Duration {
-	return (l.Window / time.Duration(l.Count)).Round(time.Microsecond)
+func interval(l stint.Limit) string {
+	return stint.WindowText((l.Window / time.Duration(l.Count)).Round(time.Microsecond))
 }

@@ -114,7 +114,7 @@ func TestC142Explain(t *testing.T) {
 		"6 per 1m":             "at most 6 at once, then one every 10s; at most 12 in any minute",
 		"6 per 1m, burst 1":    "at most 1 at once, then one every 10s; at most 7 in any minute",
 		"100 per 1s, burst 50": "at most 50 at once, then one every 10ms; at most 150 in any second",
-		"2 per 10m, burst 1":   "at most 1 at once, then one every 5m0s; at most 3 in any 10m",
+		"2 per 10m, burst 1":   "at most 1 at once, then one every 5m; at most 3 in any 10m",
 		"0 per 1s":             "refuses everything",
 	} {
 		m := newMachine(t, algo.TokenBucket, limit)

@@ -187,9 +187,9 @@ func (q LeakyQueue) Explain(l stint.Limit) (string, []string) {
 	if l.Count == 0 {
 		return "refuses everything", nil
 	}
-	s := fmt.Sprintf("lets one through every %v", interval(l))
+	s := fmt.Sprintf("lets one through every %s", interval(l))
 	if l.Burst > 1 {
-		s = fmt.Sprintf("lets %d through at once, then one every %v", l.Burst, interval(l))
+		s = fmt.Sprintf("lets %d through at once, then one every %s", l.Burst, interval(l))
 	}
 	s += "; the others wait"
 	if q.MaxWaiting > 0 {

@@ -117,17 +117,3 @@ func TestManyKeysFitIntoTheFile(t *testing.T) {
 		t.Errorf("%d keys", len(f.Spec.Plans.Of))
 	}
 }
-
-func TestSuggestions(t *testing.T) {
-	known := []string{"limit", "window", "refill_per_sec", "x-ratelimit"}
-	for in, want := range map[string]string{
-		"limt": "did you mean limit?", "Limit": "did you mean limit?", "lmiit": "did you mean limit?",
-		"windwo": "did you mean window?", "refill-per-sec": "did you mean refill_per_sec?", "refillpersec": "did you mean refill_per_sec?",
-		"burst": "write limit, window, refill_per_sec or x-ratelimit", "": "write limit, window, refill_per_sec or x-ratelimit",
-		strings.Repeat("limit", 100): "write limit, window, refill_per_sec or x-ratelimit",
-	} {
-		if got := suggest(in, known); got != want {
-			t.Errorf("suggest(%.20q) = %q, want %q", in, got, want)
-		}
-	}
-}

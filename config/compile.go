@@ -15,8 +15,7 @@ func (b *builder) compile() {
 	set, err := rules.Compile(b.file.Spec)
 	var faults []*rules.Error
 	for _, one := range split(err) {
-		var re *rules.Error
-		if errors.As(one, &re) {
+		if re, ok := errors.AsType[*rules.Error](one); ok {
 			faults = append(faults, re)
 		} else {
 			b.add(&Error{File: b.file.Path, Line: 1, Column: 1, Message: one.Error()})
@@ -51,17 +50,19 @@ func (b *builder) compile() {
 // faultsOf collects errors to be sorted.
 func faultsOf(file string, list []*Error) *faults { return &faults{file: file, list: list} }
 
+// joined is an error that holds several.
+type joined interface {
+	error
+	Unwrap() []error
+}
+
 // split returns the errors that err joins.
 func split(err error) []error {
+	if all, ok := errors.AsType[joined](err); ok {
+		return all.Unwrap()
+	}
 	if err == nil {
 		return nil
-	}
-	var joined interface {
-		error
-		Unwrap() []error
-	}
-	if errors.As(err, &joined) {
-		return joined.Unwrap()
 	}
 	return []error{err}
 }

@@ -43,8 +43,7 @@ func (t *table) read(data []byte) {
 		if err == io.EOF {
 			return
 		}
-		var parse *csv.ParseError
-		if errors.As(err, &parse) {
+		if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 			t.fault(parse.Line, parse.Column, "not CSV: "+parse.Err.Error(), "write key,plan")
 			return
 		}

@@ -70,23 +70,22 @@ func (d *decoder) wrongKind(n *node, name, hint string) {
 	d.fault(n, name+n.shown()+" is "+n.kind.String(), hint)
 }
 
-// read reads n into v. It says false where n was found to be wrong before, or
-// where aliases repeat too much.
-func (d *decoder) read(n *node, v value, t tag) bool {
+// read reads n into v, unless n was found to be wrong before or aliases repeat too
+// much.
+func (d *decoder) read(n *node, v value, t tag) {
 	if n.faulty && n.isScalar() {
-		return false
+		return
 	}
 	if d.values++; d.values > maxValues {
 		if d.values == maxValues+1 {
 			d.fault(n, fmt.Sprintf("aliases repeat more than %d values", maxValues), "write fewer aliases into one another")
 		}
-		return false
+		return
 	}
 	if t.secret == "value" || t.secret == "names" {
 		n.hide()
 	}
 	v.set(d, n, t)
-	return true
 }
 
 // fields reads a mapping into the struct that v points to. Fields of embedded
@@ -136,7 +135,7 @@ func collect(v reflect.Value, targets map[string]target) (names []string) {
 			continue
 		}
 		t := tagOf(f)
-		to, ok := v.Field(i).Addr().Interface().(value)
+		to, ok := reflect.TypeAssert[value](v.Field(i).Addr())
 		if t.name == "" || !ok {
 			continue
 		}

@@ -59,7 +59,7 @@ func readFile(path string, most int64) (data []byte, message, hint string) {
 	if err != nil {
 		return nil, reason(err), ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // It was only read.
 	data, err = io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
@@ -72,8 +72,7 @@ func readFile(path string, most int64) (data []byte, message, hint string) {
 
 // reason is an error of the file system without the path, which is told already.
 func reason(err error) string {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Op + ": " + pe.Err.Error()
 	}
 	return err.Error()

@@ -406,3 +406,19 @@ func TestOneMistakeIsOneFault(t *testing.T) {
 		}
 	}
 }
+
+func TestUselessTrustIsWarnedOf(t *testing.T) {
+	const rule = "\nrules: [{ id: a, key: ip, limit: 5 per second }]\n"
+	for text, want := range map[string]string{
+		"trusted_proxies: [10.0.0.0/8, 0.0.0.0/0]":                            `rules.yaml:1:31: trusted_proxies "0.0.0.0/0" lets any client choose its address`,
+		"trusted_proxies: \"::/0\"":                                           "choose its address",
+		"client_ip: { header: X-Real-IP }":                                    `rules.yaml:1:22: client_ip.header "X-Real-IP" is never read`,
+		"client_ip: { header: X-Real-IP }\ntrusted_proxies: private":          "",
+		"client_ip: { header: X-Real-IP }\ntrusted_proxies: [10.0.0.1, unix]": "",
+	} {
+		f := parseGood(t, text+rule)
+		if want == "" && len(f.Warnings) > 0 || want != "" && !hasWarning(f, want) {
+			t.Errorf("%s: %v, want %q", text, f.Warnings, want)
+		}
+	}
+}

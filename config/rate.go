@@ -61,6 +61,9 @@ func (d *decoder) sentence(n *node) (stint.Limit, bool) {
 		d.fault(n, "limit"+n.shown()+" is none", `write it like "100 per minute, burst 20"`)
 	default:
 		message, hint := cutHint(err.Error())
+		if !beginsHint(": " + hint) {
+			message, hint = err.Error(), `write it like "100 per minute, burst 20"`
+		}
 		d.fault(n, message, hint)
 	}
 	return stint.Limit{}, false

@@ -96,8 +96,12 @@ func (r *reader) syntax(src string, err error) {
 		return
 	}
 	shown, _, _ := strings.Cut(strings.TrimSpace(se.Token.Value), "\n")
-	if strings.Contains(se.Message, "quoted") || utf8.RuneCountInString(shown) > 20 {
+	if strings.Contains(se.Message, "quoted") || !strings.Contains(lineOf(src, at.Line), shown) || utf8.RuneCountInString(shown) > 20 {
 		shown = ""
+	}
+	if strings.HasPrefix(shown, "*") || strings.HasPrefix(se.Token.Origin, "*") || se.Token.Type == token.AliasType {
+		r.at(&at, shown, "not YAML: a * that begins no name", "write text that begins with * in quotes")
+		return
 	}
 	r.at(&at, shown, "not YAML: "+plainWords(se.Message), "")
 }
@@ -109,7 +113,7 @@ func plainWords(message string) string {
 	case strings.HasPrefix(message, "could not find end character of"):
 		return strings.Replace(message, "could not find end character of", "no end of the", 1)
 	case message == "mapping value is not allowed in this context":
-		return `a second ": " in one line, write text with a colon in quotes`
+		return `a second ": " in one value, check the indentation of the next line or write text with a colon in quotes`
 	case message == "value is not allowed in this context", message == "non-map value is specified":
 		return "this does not belong here, check the indentation"
 	}
@@ -118,11 +122,16 @@ func plainWords(message string) string {
 
 // tabColumn is the column of the first tab in a line of src, 0 if it has none.
 func tabColumn(src string, line int) int {
+	return 1 + strings.IndexByte(lineOf(src, line), '\t')
+}
+
+// lineOf is a line of src, from 1.
+func lineOf(src string, line int) string {
 	for ; line > 1; line-- {
 		_, src, _ = strings.Cut(src, "\n")
 	}
 	src, _, _ = strings.Cut(src, "\n")
-	return 1 + strings.IndexByte(src, '\t')
+	return src
 }
 
 // at adds a fault at a token's position.

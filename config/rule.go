@@ -71,7 +71,7 @@ func (r *rule) set(d *decoder, n *node, _ tag) {
 
 // rulePrefix names a rule at the start of a message.
 func rulePrefix(n *node) string {
-	if id := n.find("id"); id != nil && id.kind == text && id.raw != "" {
+	if id := n.find("id"); id != nil && (id.kind == text || id.kind == number) && id.raw != "" {
 		return fmt.Sprintf("rule%s: ", id.shown())
 	}
 	return "rule without id: "

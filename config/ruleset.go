@@ -115,12 +115,24 @@ func (b *builder) texts(w *words, path string) []string {
 }
 
 func (b *builder) match(m *match, path string) rules.Match {
+	if m.n != nil {
+		b.noEmptyLists(m.n)
+	}
 	return rules.Match{
 		Plan: b.texts(&m.Plan, path+".plan"), Path: b.texts(&m.Path, path+".path"),
 		Method: b.texts(&m.Method, path+".method"), Host: b.texts(&m.Host, path+".host"),
 		Header: b.values(&m.Header, path+".header"), Query: b.values(&m.Query, path+".query"),
 		Cookie: b.values(&m.Cookie, path+".cookie"), IP: b.networks(&m.IP, path+".ip"),
 		Has: b.texts(&m.Has, path+".has"), Lacks: b.texts(&m.Lacks, path+".lacks"),
+	}
+}
+
+// noEmptyLists refuses conditions that no value fulfils, or any, as one reads it.
+func (b *builder) noEmptyLists(match *node) {
+	for _, f := range match.fields {
+		if f.value.kind == list && len(f.value.items) == 0 {
+			b.fault(f.value, "match."+cut(f.key.raw)+" is an empty list", "leave it out")
+		}
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/rules"
 )
 
 // word is a text.
@@ -28,20 +30,11 @@ func (w *word) set(d *decoder, n *node, t tag) {
 		d.wrongKind(n, t.name, hint)
 		return
 	}
-	if len(t.words) > 0 && !contains(t.words, n.value) {
-		d.fault(n, fmt.Sprintf("%s%s is not known", t.name, n.shown()), suggest(n.value, t.words))
+	if len(t.words) > 0 && !slices.Contains(t.words, n.value) {
+		d.fault(n, fmt.Sprintf("%s%s is not known", t.name, n.shown()), rules.DidYouMean(n.value, t.words))
 		return
 	}
 	w.n, w.v = n, n.value
-}
-
-func contains(words []string, s string) bool {
-	for _, w := range words {
-		if w == s {
-			return true
-		}
-	}
-	return false
 }
 
 // words are texts: one, or a list of them.
@@ -141,7 +134,7 @@ func (f *toggle) set(d *decoder, n *node, t tag) {
 	if n.kind == boolean {
 		v = strings.ToLower(v)
 	}
-	if n.kind != boolean && !(n.kind == text && n.plain && n.filled) || v != "true" && v != "false" {
+	if n.kind != boolean && (n.kind != text || !n.plain || !n.filled) || v != "true" && v != "false" {
 		d.wrongKind(n, t.name, "write true or false")
 		return
 	}

@@ -30,13 +30,12 @@ func object(t reflect.Type) schema {
 }
 
 func addProperties(t reflect.Type, to schema) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if f.Anonymous {
 			addProperties(f.Type, to)
 			continue
 		}
-		v, ok := reflect.New(f.Type).Interface().(value)
+		v, ok := reflect.TypeAssert[value](reflect.New(f.Type))
 		if !ok {
 			continue
 		}

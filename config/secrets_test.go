@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,7 +131,8 @@ func TestSecretsAreInNoError(t *testing.T) {
 		if strings.Contains(err.Error(), secret) {
 			t.Errorf("the secret is in\n%v\nfor\n%s", err, src)
 		}
-		for _, e := range err.(Errors) {
+		all, _ := errors.AsType[Errors](err)
+		for _, e := range all {
 			if strings.Contains(e.Text, secret) {
 				t.Errorf("the secret is in the text of %v", e)
 			}

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,7 @@ func (b *builder) addresses(s *shape) {
 	}
 	b.file.TrustedProxies, b.file.TrustUnix = o.TrustedProxies, o.TrustUnix
 	c := &s.ClientIP
+	b.trust(s)
 	if c.Header.n != nil {
 		b.file.ClientHeader = c.Header.v
 		if _, err := clientip.New(clientip.Options{Header: c.Header.v}); err != nil || c.Header.v == "" {
@@ -83,6 +85,23 @@ func (b *builder) addresses(s *shape) {
 	}
 	b.file.Spec.IPv4Prefix = b.prefix(&c.IPv4Prefix, "client_ip.ipv4_prefix", 32, 32)
 	b.file.Spec.IPv6Prefix = b.prefix(&c.IPv6Prefix, "client_ip.ipv6_prefix", 64, 128)
+}
+
+// trust warns of trust in everybody, and of a header that nobody is trusted with.
+func (b *builder) trust(s *shape) {
+	for _, w := range s.TrustedProxies.v {
+		if p, err := netip.ParsePrefix(w.v); err == nil && p.Bits() == 0 {
+			b.warn(w.n, "trusted_proxies"+w.n.shown()+" lets any client choose its address", "write the networks of your proxies")
+		}
+	}
+	if h := s.ClientIP.Header.n; h != nil && s.TrustedProxies.n == nil {
+		b.warn(h, "client_ip.header"+h.shown()+" is never read, since nobody is trusted to write it", "name your proxies in trusted_proxies")
+	}
+}
+
+// warn adds a warning about n.
+func (b *builder) warn(n *node, message, hint string) {
+	b.file.Warnings = append(b.file.Warnings, &Error{File: b.decoder.file, Line: n.line, Column: n.column, Text: n.source(), Message: message, Hint: hint})
 }
 
 // clientIP reports a fault that package clientip found.

@@ -32,6 +32,10 @@ type listenFields struct {
 }
 
 func (l *listen) set(d *decoder, n *node, t tag) {
+	if n.isScalar() {
+		d.wrongKind(n, t.name, `write a mapping such as { gateway: ":8080" }`)
+		return
+	}
 	if d.fields(n, &l.listenFields, t) {
 		l.n = n
 	}
@@ -86,6 +90,10 @@ type keyFields struct {
 }
 
 func (k *key) set(d *decoder, n *node, t tag) {
+	if n.kind == text {
+		d.wrongKind(n, t.name, "write a mapping such as { header: X-Api-Key }")
+		return
+	}
 	if d.fields(n, &k.keyFields, t) {
 		k.n = n
 	}

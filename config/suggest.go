@@ -1,25 +1,49 @@
 package config
 
 import (
-	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/stint-dev/stint/rules"
 )
 
-// suggest says what may have been meant by name among known.
+// elsewhere are names that other limiters have for our fields, and what to write
+// instead where that is a field.
+var elsewhere = map[string]struct{ field, instead string }{
+	"average":    {"limit", "limit, such as limit: 100 per minute"},
+	"rate":       {"limit", "limit, such as limit: 100 per minute"},
+	"requests":   {"limit", "limit, such as limit: 100 per minute"},
+	"count":      {"limit", "limit, such as limit: 100 per minute"},
+	"max":        {"limit", "limit, such as limit: 100 per minute"},
+	"per":        {"window", "window, such as window: 1m"},
+	"interval":   {"window", "window, such as window: 1m"},
+	"duration":   {"window", "window, such as window: 1m"},
+	"unit":       {"window", "window, such as window: 1m"},
+	"name":       {"id", "id"},
+	"by":         {"key", "key"},
+	"shadow":     {"mode", "mode: shadow"},
+	"dry_run":    {"mode", "mode: shadow"},
+	"skip":       {"exempt", "exempt: true"},
+	"bypass":     {"exempt", "exempt: true"},
+	"algo":       {"algorithm", "algorithm"},
+	"url":        {"path", "path"},
+	"route":      {"path", "path"},
+	"endpoint":   {"path", "path"},
+	"address":    {"ip", "ip"},
+	"cidr":       {"ip", "ip"},
+	"status":     {"deny_status", "deny_status"},
+	"backend":    {"upstream", "upstream"},
+	"tiers":      {"plans", "plans"},
+	"conditions": {"match", "match"},
+}
+
+// suggest says what to write instead of the unknown field name.
 func suggest(name string, known []string) string {
-	best, distance := "", 4
-	if len(name) <= 64 {
-		for _, k := range known {
-			d := edits(strings.ToLower(strings.ReplaceAll(name, "-", "_")), k)
-			if d < distance && d <= max(1, len(k)/4) {
-				best, distance = k, d
-			}
-		}
+	other := elsewhere[strings.ReplaceAll(strings.ToLower(name), "-", "_")]
+	if other.field != "" && slices.Contains(known, other.field) {
+		return "write " + other.instead
 	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %s?", best)
-	}
-	return "write " + oneOf(known)
+	return rules.DidYouMean(name, known)
 }
 
 // oneOf joins words to "a, b or c".
@@ -29,30 +53,4 @@ func oneOf(words []string) string {
 	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-// edits is the number of letters to insert, drop, replace or swap with their
-// neighbour to make b of a.
-func edits(a, b string) int {
-	before := make([]int, len(b)+1)
-	last := make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }

@@ -168,6 +168,6 @@ func (r *reader) alias(a *ast.AliasNode) *node {
 	}
 	n := placed(null, a.GetToken())
 	n.faulty = true
-	r.add(&Error{File: r.file, Line: n.line, Column: n.column, Text: cut("*" + t.Value), Message: strconv.Quote(cut("*"+t.Value)) + ": nothing before it is called so", Hint: "write &" + cut(t.Value) + " before the value that is meant"})
+	r.add(&Error{File: r.file, Line: n.line, Column: n.column, Text: cut("*" + t.Value), Message: strconv.Quote(cut("*"+t.Value)) + ": nothing before it is called so", Hint: "write text that begins with * in quotes, or &" + cut(t.Value) + " before the value that is meant"})
 	return n
 }

@@ -55,7 +55,8 @@ func (w *watched) wantLimit(limit string) {
 				}
 				return
 			}
-		case <-w.failed: // Half of a write can be seen.
+		case err := <-w.failed: // Half of a write can be seen.
+			w.t.Log(err)
 		case <-time.After(20 * time.Second):
 			w.t.Fatalf("no file with %s came", limit)
 		}

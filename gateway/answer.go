@@ -16,7 +16,8 @@ type answer struct {
 	own      []string // the limiter's fields; they replace the upstream's
 	names    []string
 	values   [][]string
-	body     *body // nil if the request has none
+	body     *body  // nil if the request has none
+	watch    *watch // nil if there is no bound
 	wrote    bool
 	hijacked bool
 }
@@ -26,6 +27,9 @@ func (g *Gateway) answer(w http.ResponseWriter) *answer {
 	a, ok := g.answers.Get().(*answer)
 	if !ok {
 		a = &answer{own: g.limitNames}
+		if g.answerBound > 0 && g.upstream != nil {
+			a.watch = newWatch(g.answerBound)
+		}
 	}
 	a.ResponseWriter = w
 	h := w.Header()
@@ -40,7 +44,8 @@ func (g *Gateway) answer(w http.ResponseWriter) *answer {
 // release takes back a writer that nobody uses any more.
 func (g *Gateway) release(a *answer) {
 	clear(a.values)
-	*a = answer{own: a.own, names: a.names[:0], values: a.values[:0]}
+	a.watch.answered()
+	*a = answer{own: a.own, names: a.names[:0], values: a.values[:0], watch: a.watch}
 	g.answers.Put(a)
 }
 
@@ -55,10 +60,15 @@ func (a *answer) restore() {
 		h[name] = values
 	}
 	a.wrote = true
+	a.watch.answered()
 }
 
-// WriteHeader implements http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter. 100 Continue is dropped: the server
+// says it itself as soon as the body is read, and two are one too many for some.
 func (a *answer) WriteHeader(status int) {
+	if status == http.StatusContinue {
+		return
+	}
 	if !a.wrote && status >= http.StatusOK {
 		a.restore()
 	}

@@ -55,11 +55,16 @@ func (b *patient) Read(p []byte) (int, error) {
 // wrong, so that a fault of the client is not taken for one of the upstream.
 type body struct {
 	io.ReadCloser
+	watch  *watch // nil if there is no bound
 	failed atomic.Pointer[error]
 }
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
+	if b.watch != nil {
+		b.watch.pause()
+		defer b.watch.resume()
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && err != io.EOF { //nolint:errorlint // Readers return io.EOF itself.
 		b.failed.CompareAndSwap(nil, &err)

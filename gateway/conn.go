@@ -32,16 +32,48 @@ type conn struct {
 	net.Conn
 	stall time.Duration
 	open  *tunnels
+
+	mu    sync.Mutex
+	until time.Time // the deadline of writes; zero if it was never set
 }
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.stall > 0 {
-		if err := c.SetWriteDeadline(time.Now().Add(c.stall)); err != nil {
+		if err := c.extend(time.Now()); err != nil {
 			return 0, err
 		}
 	}
 	return c.Conn.Write(p)
+}
+
+// extend gives a write its time. Setting a deadline costs more than reading the
+// clock, so one that is still far enough away is left: a write has between three
+// quarters and all of the time.
+func (c *conn) extend(now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.until.Sub(now) >= c.stall-c.stall/4 {
+		return nil
+	}
+	c.until = now.Add(c.stall)
+	return c.Conn.SetWriteDeadline(c.until)
+}
+
+// SetWriteDeadline implements net.Conn. It holds until the next write.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = time.Time{}
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline implements net.Conn. For writes it holds until the next one.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = time.Time{}
+	return c.Conn.SetDeadline(t)
 }
 
 // CloseWrite ends what is sent and leaves open what is received, where the

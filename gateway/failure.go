@@ -26,17 +26,29 @@ const (
 	Cut Failure = "cut"
 )
 
+// errAnswerTimeout is the error of a request that the gateway's own bound ended.
+var errAnswerTimeout error = &timeoutError{}
+
+type timeoutError struct{}
+
+func (*timeoutError) Error() string   { return "no answer within the time allowed" }
+func (*timeoutError) Timeout() bool   { return true }
+func (*timeoutError) Temporary() bool { return true }
+
 // fail answers a request that could not be forwarded, or whose answer is none.
 func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a, ok := w.(*answer)
 	if !ok || a.hijacked {
 		return
 	}
-	if p := g.clientFault(r, a.body.fault()); p != nil {
+	expired := a.watch.answered()
+	if expired {
+		err = errAnswerTimeout
+	} else if p := clientFault(r, a.body.fault()); p != nil {
 		p.write(w, r)
 		return
 	}
-	if r.Context().Err() != nil { // The client is gone, which is nobody's failure.
+	if !expired && r.Context().Err() != nil { // The client is gone, which is nobody's failure.
 		w.WriteHeader(statusClientClosed)
 		return
 	}
@@ -54,7 +66,7 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // clientFault returns the answer to a request whose body, not the upstream, is the
 // reason why it failed.
-func (g *Gateway) clientFault(r *http.Request, err error) *problem {
+func clientFault(r *http.Request, err error) *problem {
 	var large *http.MaxBytesError
 	var timeout net.Error
 	switch {

@@ -101,6 +101,69 @@ func TestUpstreamThatIsTooSlow(t *testing.T) {
 	wantString(t, "failures", failed.String(), "map[timeout:1]")
 }
 
+// The bound is for the time from the end of the request to the begin of the answer:
+// neither a long upload nor a long answer is cut off.
+func TestLongBodiesAreNotTooSlow(t *testing.T) {
+	const bound = 200 * time.Millisecond
+	g := start(t, Options{
+		Upstream: upstream(t, func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return
+			}
+			for range 4 {
+				io.WriteString(w, "x")
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(bound / 2)
+			}
+		}),
+		Limit: httplimit.Options{Decider: anything(t)}, AnswerTimeout: bound,
+	}, Server{})
+	w := g.dial()
+	w.send("POST / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n")
+	for range 4 {
+		w.send("1\nx\n")
+		time.Sleep(bound / 2)
+	}
+	w.send("0\n\n")
+	res := w.answer(http.MethodPost)
+	wantStatus(t, res, http.StatusOK)
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantString(t, "body", string(body), "xxxx")
+}
+
+// The timer of a watch runs on from one request to the next.
+func TestWatchEndsTheRequestThatIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatch(time.Minute)
+		request := &http.Request{}
+		for range 5 {
+			r, cancel := w.begin(request.WithContext(t.Context()))
+			time.Sleep(50 * time.Second)
+			if r.Context().Err() != nil {
+				t.Fatal("ended too early")
+			}
+			if w.answered() {
+				t.Fatal("expired, although it was answered")
+			}
+			cancel()
+		}
+		time.Sleep(time.Hour)
+		r, cancel := w.begin(request.WithContext(t.Context()))
+		defer cancel()
+		begin := time.Now()
+		<-r.Context().Done()
+		if late := time.Since(begin); late != time.Minute {
+			t.Errorf("ended after %v, want a minute", late)
+		}
+		if !w.answered() {
+			t.Error("it does not know that it ended the request")
+		}
+	})
+}
+
 func TestUpstreamThatGivesNoValidAnswer(t *testing.T) {
 	l := listen(t)
 	done := make(chan struct{})

@@ -25,6 +25,7 @@ type Gateway struct {
 	upstreamHost bool
 	maxBody      int64
 	stall        time.Duration
+	answerBound  time.Duration
 	clients      *clientip.Resolver
 	limitNames   []string // the header fields that the limiter owns
 	health       health
@@ -44,7 +45,7 @@ func New(o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		upstream: upstream, upstreamHost: o.UpstreamHost, maxBody: o.MaxBody, stall: o.StallTimeout,
+		upstream: upstream, upstreamHost: o.UpstreamHost, maxBody: o.MaxBody, stall: o.StallTimeout, answerBound: o.AnswerTimeout,
 		clients: clients, limitNames: o.Limit.Headers.Names(),
 		health: health{logger: o.Logger, tell: o.OnFailure},
 	}
@@ -67,7 +68,7 @@ func (g *Gateway) newNext(o Options) (next http.Handler, closing func()) {
 	}
 	transport := o.Transport
 	if transport == nil {
-		transport = newTransport(g.upstream.Scheme == schemeH2C, o.AnswerTimeout)
+		transport = newTransport(g.upstream.Scheme == schemeH2C)
 	}
 	if g.upstream.Scheme == schemeH2C {
 		g.upstream.Scheme = "http"
@@ -109,17 +110,23 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request) {
 		tooLarge(g.maxBody).write(w, r)
 		return
 	}
+	client := r.Context()
 	a := g.answer(w)
 	if hasBody(r) {
 		if g.maxBody > 0 {
 			r.Body = http.MaxBytesReader(w, r.Body, g.maxBody)
 		}
-		a.body = &body{ReadCloser: r.Body}
+		a.body = &body{ReadCloser: r.Body, watch: a.watch}
 		r.Body = a.body
+	}
+	if a.watch != nil {
+		watched, cancel := a.watch.begin(r)
+		defer cancel()
+		r = watched
 	}
 	whole := false
 	defer func() { // The proxy panics to break an answer off.
-		if !whole && r.Context().Err() == nil {
+		if !whole && client.Err() == nil {
 			g.health.count(Cut)
 		}
 	}()

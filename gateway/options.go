@@ -35,16 +35,17 @@ type Options struct {
 	// MaxBody is the most bytes of a request body; a request with more gets 413.
 	// 0 means no bound: bodies pass through and are not held.
 	MaxBody int64
-	// AnswerTimeout is the longest the upstream may take from the end of a request
-	// to the header of its answer; after it the client gets 504. 0 means
-	// [DefaultAnswerTimeout], below 0 no bound.
+	// AnswerTimeout is the longest the upstream may take to accept the next part of
+	// a request, and then to begin its answer; after it the client gets 504. 0 means
+	// [DefaultAnswerTimeout], below 0 no bound. How long an answer takes once it has
+	// begun is not bounded.
 	AnswerTimeout time.Duration
 	// StallTimeout is the longest to wait for the next part of a request's body;
 	// after it the client gets 408. 0 means [DefaultStallTimeout], below 0 no
 	// bound.
 	StallTimeout time.Duration
 	// Transport, if set, carries requests to the upstream. By default the gateway
-	// has one of its own, and AnswerTimeout is of no use without it.
+	// has one of its own.
 	Transport http.RoundTripper
 
 	// Logger is told when the upstream fails and when it works again, once for each

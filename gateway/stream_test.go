@@ -213,7 +213,11 @@ func TestExpectContinue(t *testing.T) {
 	}
 	w.send("hello")
 	res := w.answer(http.MethodPost)
-	body, _ := io.ReadAll(res.Body)
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	wantStatus(t, res, http.StatusOK)
 	wantString(t, "body", string(body), "hello")
 
 	w = g.dial()
@@ -300,7 +304,7 @@ func TestHTTPSUpstreamSpeaksHTTP2(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	transport := newTransport(false, time.Minute)
+	transport := newTransport(false)
 	transport.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	transport.TLSClientConfig.NextProtos = nil
 	g := start(t, Options{
@@ -310,38 +314,53 @@ func TestHTTPSUpstreamSpeaksHTTP2(t *testing.T) {
 	wantString(t, "protocol", body, "HTTP/2.0")
 }
 
+// watched tells what a decider decided.
+type watched struct {
+	stint.Decider
+	allowed chan bool
+}
+
+func (w *watched) Decide(ctx context.Context, src stint.Source, d *stint.Decision) error {
+	err := w.Decider.Decide(ctx, src, d)
+	w.allowed <- d.Allowed
+	return err
+}
+
 // A request that a leaky bucket delays, and whose client hangs up meanwhile, never
 // reaches the upstream and gives its place back.
 func TestC138ClientHangsUpWhileQueued(t *testing.T) {
 	reached := make(chan string, 10)
-	queue := decideReal(t, rules.Spec{Rules: []rules.Rule{{
+	queue := &watched{allowed: make(chan bool, 1), Decider: decideReal(t, rules.Spec{Rules: []rules.Rule{{
 		ID: "q", Key: []string{"ip"}, Algorithm: "leaky_bucket", Limits: []stint.Limit{parseLimit(t, "1 per 1h")},
 		Queue: &rules.Queue{MaxWait: 90 * time.Minute, MaxWaiting: 1},
-	}}})
+	}}})}
 	g := start(t, Options{
 		Upstream: upstream(t, func(_ http.ResponseWriter, r *http.Request) { reached <- r.URL.Path }),
 		Limit:    httplimit.Options{Decider: queue},
 	}, Server{})
-	res, _ := g.get("/first")
-	wantStatus(t, res, http.StatusOK)
-	for range 3 { // Each finds the one place in the queue free again.
+	ask := func() (*wire, bool) {
 		w := g.dial()
 		w.send("GET /queued HTTP/1.1\nHost: x\n\n")
-		eventually(t, "the queue being full", func() bool {
-			res, _ := g.get("/refused")
-			return res.StatusCode == http.StatusTooManyRequests
-		})
-		w.Close()
-		eventually(t, "the place being given back", func() bool {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-			defer cancel()
-			res, err := g.client.Do(newRequest(t, http.MethodGet, g.url+"/queued", nil).WithContext(ctx))
-			if err == nil {
-				res.Body.Close()
+		return w, <-queue.allowed
+	}
+	res, _ := g.get("/first")
+	wantStatus(t, res, http.StatusOK)
+	<-queue.allowed
+	for range 3 { // Each finds the one place in the queue free again.
+		var waiting *wire
+		eventually(t, "the place being free", func() bool {
+			w, allowed := ask()
+			if waiting = w; !allowed {
+				w.Close()
 			}
-			return err != nil
+			return allowed
 		})
-		time.Sleep(20 * time.Millisecond)
+		refused, allowed := ask()
+		if allowed {
+			t.Fatal("two are waiting where one may")
+		}
+		wantStatus(t, refused.answer(http.MethodGet), http.StatusTooManyRequests)
+		waiting.Close()
 	}
 	wantString(t, "reached", <-reached, "/first")
 	if len(reached) > 0 {

@@ -24,7 +24,7 @@ const (
 
 // newTransport returns a transport to one upstream. It asks no other proxy, and
 // does not touch the encoding of answers.
-func newTransport(h2c bool, answerTimeout time.Duration) *http.Transport {
+func newTransport(h2c bool) *http.Transport {
 	t := &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAliveInterval}).DialContext,
 		MaxIdleConns:           0,
@@ -32,7 +32,6 @@ func newTransport(h2c bool, answerTimeout time.Duration) *http.Transport {
 		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    handshakeTimeout,
 		ExpectContinueTimeout:  continueTimeout,
-		ResponseHeaderTimeout:  answerTimeout,
 		MaxResponseHeaderBytes: maxAnswerHeader,
 		DisableCompression:     true,
 		Protocols:              new(http.Protocols),

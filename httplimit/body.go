@@ -87,8 +87,8 @@ func (b *readAgain) Close() error {
 
 // jsonText follows path from v to a scalar. A path is names of members and
 // indexes of elements with dots between them; a backslash takes the meaning of
-// the character behind it. A member that is there twice is no member, since
-// parsers differ on which of the two they see.
+// the character behind it. A member that is there twice is no member, nor is one
+// beside another that differs in case only: parsers differ on which they see.
 func jsonText(v gjson.Result, path string) (string, bool) {
 	for rest := true; rest; {
 		var name string
@@ -126,7 +126,8 @@ func cutName(path string) (name, rest string, more bool) {
 	return string(b), "", false
 }
 
-// child returns the one member or the element of v called name.
+// child returns the member or the element of v called name, none if another
+// parser could take a second one for it.
 func child(v gjson.Result, name string) gjson.Result {
 	var found gjson.Result
 	if !v.IsObject() && !v.IsArray() {
@@ -143,11 +144,13 @@ func child(v gjson.Result, name string) gjson.Result {
 		}
 		if key.Str == name {
 			found = value
+		}
+		if strings.EqualFold(key.Str, name) {
 			times++
 		}
 		return times < 2
 	})
-	if times != 1 {
+	if times > 1 {
 		return gjson.Result{}
 	}
 	return found

@@ -63,9 +63,11 @@ func (f *fields) send(h http.Header, values []string) {
 			values[i] = text[start:end]
 		}
 		start = end
-		if old := h[name]; name == fieldExpose && len(old) > 0 {
-			h[name] = append(slices.Clip(old), values[i])
-			continue
+		if name == fieldExpose {
+			if old := h[name]; len(old) > 0 {
+				h[name] = append(slices.Clip(old), values[i])
+				continue
+			}
 		}
 		h[name] = values[i : i+1 : i+1]
 	}

@@ -24,16 +24,27 @@ func rawPath(u *url.URL, target string) string {
 	return u.EscapedPath()
 }
 
-// isPlain says whether a path is its own escaped form.
+// isPlain says whether a path is its own escaped form, as [url.URL.EscapedPath]
+// escapes where nothing says how the path was sent.
 func isPlain(path string) bool {
 	for i := range len(path) {
-		switch c := path[i]; {
-		case c <= ' ', c >= 0x7f, c == '%', c == '?', c == '#':
+		if !plainBytes[path[i]] {
 			return false
 		}
 	}
 	return true
 }
+
+// plainBytes are those that net/url leaves as they are in a path.
+var plainBytes = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+	}
+	for _, c := range []byte("/-._~$&+,:;=@") {
+		plain[c] = true
+	}
+	return plain
+}()
 
 // decodesTo says whether raw is an escaped form of path.
 func decodesTo(raw, path string) bool {

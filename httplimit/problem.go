@@ -40,7 +40,7 @@ func appendProblem(b []byte, d *stint.Decision, status int, wait int64) []byte {
 		b = append(b, `,"violated-policies":[`...)
 		b = appendViolated(b, d)
 		b = append(b, `],"limit":`...)
-		b = appendJSON(b, d.Limit.String())
+		b = append(d.Limit.Append(append(b, '"')), '"')
 	}
 	if d.Policy != "" {
 		b = append(b, `,"rule":`...)

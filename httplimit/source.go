@@ -28,7 +28,11 @@ var _ stint.Source = (*source)(nil)
 // Addr implements [stint.Source].
 func (s *source) Addr() netip.Addr {
 	if !s.hasAddr {
-		s.addr, s.hasAddr = s.clients.Client(s.r.RemoteAddr, s.r.Header[s.clients.Header()]), true
+		var lines []string
+		if s.clients.TrustsAny() {
+			lines = s.r.Header[s.clients.Header()]
+		}
+		s.addr, s.hasAddr = s.clients.Client(s.r.RemoteAddr, lines), true
 	}
 	return s.addr
 }

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/stint-dev/stint"
@@ -11,6 +12,18 @@ import (
 type scratch struct {
 	items  [stint.MaxCharges]item
 	locked [stint.MaxCharges]*segment
+
+	// A single charge that has to go the way of many.
+	charge  [1]stint.Charge
+	verdict [1]stint.Verdict
+	key     []byte
+}
+
+func (s *Store) borrow() *scratch {
+	if sc, ok := s.scratch.Get().(*scratch); ok {
+		return sc
+	}
+	return new(scratch)
 }
 
 // item is one charge under way.
@@ -18,25 +31,24 @@ type item struct {
 	home    *home
 	hash    uint64
 	segment *segment
-	twin    *item // an item before it on the same bucket
-	before  stint.Cell
-	state   // the bucket after the charge
+	twin    *item // the last item before it on the same bucket
+	state         // the bucket after the charge
+	tag     int64 // the variant that state is counted under
 	changed bool
 }
 
 // takeAll settles charges together: it locks their segments in order, asks each
 // bucket, and writes if all agree.
-func (s *Store) takeAll(given stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) stint.Micros {
+func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	now := given
 	if given == 0 {
 		now = s.clock()
 	}
-	sc, _ := s.scratch.Get().(*scratch)
-	if sc == nil {
-		sc = new(scratch)
-	}
 	items := sc.items[:len(charges)]
-	locked := s.lockAll(sc, charges, now)
+	locked, err := s.lockAll(sc, charges, now)
+	if err != nil {
+		return 0, err
+	}
 	if given == 0 {
 		now = s.monotonic(now, locked)
 	}
@@ -51,23 +63,32 @@ func (s *Store) takeAll(given stint.Micros, charges []stint.Charge, verdicts []s
 			it.untouched(now, &verdicts[i])
 		case refused && it.twin != nil:
 		case it.changed:
-			s.put(it.segment, it.segment.find(it.hash), put{it.home, it.hash, it.state, now, items})
+			s.put(it.segment, it.segment.find(it.hash), put{it.tag, it.hash, it.state, now, items})
 		}
 	}
-	for _, g := range locked {
-		crowded := g.crowded()
+	unlock(locked)
+	return now, nil
+}
+
+// unlock lets go of segments, and only then splits those that are crowded: a split
+// waits for the lock of the table, and who has that may wait for one of these.
+func unlock(locked []*segment) {
+	for i, g := range locked {
+		if !g.crowded() {
+			locked[i] = nil
+		}
 		g.mu.Unlock()
-		if crowded {
+	}
+	for _, g := range locked {
+		if g != nil {
 			g.table.split(g)
 		}
 	}
-	s.scratch.Put(sc)
-	return now
 }
 
 // lockAll finds the segments of all charges and locks each once, in the order of
 // their ids. If one is gone by then it begins anew.
-func (s *Store) lockAll(sc *scratch, charges []stint.Charge, now stint.Micros) []*segment {
+func (s *Store) lockAll(sc *scratch, charges []stint.Charge, now stint.Micros) ([]*segment, error) {
 	for i := range charges {
 		sc.items[i].hash = s.hash(charges[i].Key)
 	}
@@ -87,12 +108,29 @@ func (s *Store) lockAll(sc *scratch, charges []stint.Charge, now stint.Micros) [
 			gone = gone || g.gone
 		}
 		if !gone {
-			return locked
+			return locked, nil
 		}
 		for _, g := range locked {
 			g.mu.Unlock()
 		}
+		if err := checkNames(charges); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// checkNames refuses charges that would move a table from one algorithm to another
+// and back for ever.
+func checkNames(charges []stint.Charge) error {
+	for i := range charges {
+		p := charges[i].Policy
+		for j := range charges[:i] {
+			if q := charges[j].Policy; q.Name == p.Name && q.Algorithm != p.Algorithm {
+				return fmt.Errorf("two policies of one request are called %q and count differently: give each its own name", p.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // monotonic is a reading of the store's own clock under the locks of segments.
@@ -119,24 +157,27 @@ func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, v *sti
 			it.twin = &items[j]
 		}
 	}
+	it.changed = it.twin != nil && it.twin.changed
 	slot := it.segment.find(it.hash)
-	if slot < 0 && it.twin == nil && s.full == RefuseNew && s.refuseNew(it.segment, ask, now, v) {
-		it.before, it.cell = stint.Cell{}, stint.Cell{}
+	it.cell, it.tag = stint.Cell{}, it.home.tag
+	if slot < 0 && !it.changed && s.full == RefuseNew && s.refuseNew(it.segment, ask, now, v) {
 		return
+	}
+	switch {
+	case it.twin != nil:
+		it.cell, it.tag = it.twin.cell, it.twin.tag
+	case slot >= 0:
+		it.cell, it.tag = it.segment.cell(slot), it.segment.tag(slot)
 	}
 	if it.home.table.lists != nil {
 		it.askList(slot, ask, now, v)
 		return
 	}
-	it.before = stint.Cell{}
-	switch {
-	case it.twin != nil:
-		it.before = it.twin.cell
-	case slot >= 0:
-		it.before = it.segment.cellUnder(slot, it.home, now)
+	before := it.home.under(it.cell, it.tag, now)
+	after, said := it.home.table.cells.Take(before, &it.home.policy.Params, now, ask)
+	if *v = said; after != before {
+		it.cell, it.tag, it.changed = after, it.home.tag, true
 	}
-	it.cell, *v = it.home.table.cells.Take(it.before, &it.home.policy.Params, now, ask)
-	it.changed = it.cell != it.before || it.twin != nil && it.twin.changed
 }
 
 // askList is ask for a table of lists. The item's list is a copy.
@@ -149,25 +190,27 @@ func (it *item) askList(slot int, ask stint.Ask, now stint.Micros, v *stint.Verd
 	}
 	ahead := len(it.list) > 1 && it.list[len(it.list)-2] > int64(now)
 	it.list, *v = it.home.table.lists.TakeList(it.list, &it.home.policy.Params, now, ask)
-	it.changed = ask.Cost != 0 && (v.OK || ahead) || it.twin != nil && it.twin.changed
+	if ask.Cost != 0 && (v.OK || ahead) {
+		it.tag, it.changed = it.home.tag, true
+	}
 }
 
 // untouched reads the bucket of a charge that fits but was not made, because
 // another one of the request was refused.
 func (it *item) untouched(now stint.Micros, v *stint.Verdict) {
-	p := &it.home.policy.Params
-	if it.home.table.cells != nil {
-		before := it.before
-		for t := it.twin; t != nil; t = t.twin {
-			before = t.before
+	h, slot := it.home, it.segment.find(it.hash)
+	if h.table.cells != nil {
+		var before stint.Cell
+		if slot >= 0 {
+			before = h.under(it.segment.cell(slot), it.segment.tag(slot), now)
 		}
-		_, *v = it.home.table.cells.Take(before, p, now, stint.Ask{})
+		_, *v = h.table.cells.Take(before, &h.policy.Params, now, stint.Ask{})
 	} else {
 		it.list = it.list[:0]
-		if slot := it.segment.find(it.hash); slot >= 0 {
+		if slot >= 0 {
 			it.list = append(it.list, it.segment.list(slot)...)
 		}
-		_, *v = it.home.table.lists.TakeList(it.list, p, now, stint.Ask{})
+		_, *v = h.table.lists.TakeList(it.list, &h.policy.Params, now, stint.Ask{})
 	}
 	v.OK, v.RetryAfter = true, 0
 }

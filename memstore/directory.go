@@ -47,9 +47,14 @@ func (t *table) all() iter.Seq[*segment] {
 			if !yield(g) {
 				return
 			}
-			i += 1 << (d.depth - min(g.depth, d.depth))
+			i = d.behind(i, g)
 		}
 	}
+}
+
+// behind is the place behind those of g, which stands at i.
+func (d *directory) behind(i int, g *segment) int {
+	return (i | (1<<(d.depth-min(g.depth, d.depth)) - 1)) + 1
 }
 
 // split replaces a crowded segment by two.

@@ -1,16 +1,16 @@
 package memstore
 
 import (
+	"iter"
 	"time"
 
 	"github.com/stint-dev/stint"
 )
 
 const (
-	// look is how many buckets of a segment are looked at for one to evict.
-	look = 64
-	// lookFar is how many are looked at elsewhere when these are all over their
-	// limit.
+	// look is how many buckets are looked at for one to evict.
+	look = 32
+	// lookFar is how many are looked at when these are all over their limit.
 	lookFar = 4096
 )
 
@@ -27,50 +27,79 @@ const (
 // victim is a bucket that could go.
 type victim struct {
 	rank    rank
+	segment *segment
 	slot    int
 	expires stint.Micros
 }
 
-// evict makes room for one bucket in a full store. g is locked; other segments
-// are only tried. If nothing can be had the store grows past its bound by one.
+// before says whether v goes before w.
+func (v victim) before(w victim) bool {
+	return v.rank > w.rank || v.rank == w.rank && v.expires < w.expires
+}
+
+// evict makes room for one bucket in a full store. It looks at a few buckets of g,
+// which is locked, and of segments elsewhere, which are only tried, so that a small
+// table does not pay for a large one. If nothing can be had the store grows past
+// its bound by one.
 func (s *Store) evict(g *segment, p put) {
-	v := s.search(g, look, p)
-	if v.rank > overLimit {
-		s.throwOut(g, v)
-		return
+	best, seen := search(g, look/2, p)
+	for far := range s.around() {
+		if best.rank == worthless || best.rank == inUse && seen >= look || seen >= lookFar {
+			break
+		}
+		if far == g || far.heldBy(p.keep) || !far.mu.TryLock() {
+			continue
+		}
+		v, n := search(far, look/2, p)
+		seen += n
+		if v.rank == nobody || !v.before(best) {
+			far.mu.Unlock()
+			continue
+		}
+		best.letGo(g)
+		best = v
 	}
-	if s.evictFar(g, p, v.rank == nobody) {
-		return
+	if best.rank != nobody {
+		s.throwOut(best)
 	}
-	if v.rank != nobody {
-		s.throwOut(g, v)
+	best.letGo(g)
+}
+
+// letGo unlocks the victim's segment if it is another than g.
+func (v victim) letGo(g *segment) {
+	if v.rank != nobody && v.segment != g {
+		v.segment.mu.Unlock()
 	}
 }
 
-// evictFar looks for a victim in segments other than g, in any table.
-func (s *Store) evictFar(g *segment, p put, any bool) bool {
-	left := lookFar
-	for _, t := range *s.list.Load() {
-		for far := range t.all() {
-			if left <= 0 {
-				return false
+// around yields the segments of all tables once, or as many as a search may take,
+// from where the last search ended.
+func (s *Store) around() iter.Seq[*segment] {
+	return func(yield func(*segment) bool) {
+		tables := *s.list.Load()
+		places := len(tables)
+		for _, t := range tables {
+			places += len(t.dir.Load().segments)
+		}
+		hand := s.hand.Load()
+		t, i := int(hand>>32), int(uint32(hand))
+		for range min(places, lookFar) {
+			if t >= len(tables) {
+				t, i = 0, 0
 			}
-			if far == g || far.heldBy(p.keep) || !far.mu.TryLock() {
+			d := tables[t].dir.Load()
+			if i >= len(d.segments) {
+				t, i = t+1, 0
 				continue
 			}
-			left -= min(far.used, look) + 1
-			v := s.search(far, look, p)
-			done := v.rank > overLimit || any && v.rank != nobody
-			if done {
-				s.throwOut(far, v)
-			}
-			far.mu.Unlock()
-			if done {
-				return true
+			g := d.segments[i].Load()
+			i = d.behind(i, g)
+			if !yield(g) {
+				break
 			}
 		}
+		s.hand.Store(uint64(t)<<32 | uint64(i))
 	}
-	return false
 }
 
 // heldBy says whether a call that is under way has locked g.
@@ -84,28 +113,28 @@ func (g *segment) heldBy(items []item) bool {
 }
 
 // search looks at up to n buckets of g, from where the last search ended, for the
-// one that goes most readily.
-func (s *Store) search(g *segment, n int, p put) victim {
-	var best victim
-	if g.gone || len(g.slots) == 0 {
-		return best
+// one that goes most readily. It returns how many it has seen.
+func search(g *segment, n int, p put) (best victim, seen int) {
+	if g.used == 0 {
+		return best, 0
 	}
 	i := g.hand
 	if i >= len(g.slots) {
 		i = 0
 	}
-	for range min(n*2, g.count()) {
+	for range g.count() {
 		if g.slots[i] != 0 && !needed(p.keep, g, g.hash(i)) {
-			if v := g.weigh(i, p.now); v.rank > best.rank || v.rank == best.rank && v.expires < best.expires {
+			if v := g.weigh(i, p.now); v.before(best) {
 				best = v
 			}
+			seen++
 		}
-		if i = g.next(i); best.rank == worthless {
+		if i = g.next(i); best.rank == worthless || seen == n {
 			break
 		}
 	}
 	g.hand = i
-	return best
+	return best, seen
 }
 
 // needed says whether a bucket belongs to the call under way.
@@ -120,7 +149,7 @@ func needed(items []item, g *segment, hash uint64) bool {
 
 // weigh says how readily the bucket at slot i goes.
 func (g *segment) weigh(i int, now stint.Micros) victim {
-	v := victim{rank: inUse, slot: i, expires: g.expires(i)}
+	v := victim{rank: inUse, segment: g, slot: i, expires: g.expires(i)}
 	if v.expires <= now {
 		v.rank = worthless
 		return v
@@ -128,8 +157,6 @@ func (g *segment) weigh(i int, now stint.Micros) victim {
 	p := g.table.variant(g.tag(i))
 	var said stint.Verdict
 	if g.table.lists != nil {
-		// A look does not change the list, unless the clock was set back; then
-		// moving it to now is what the next charge would do too.
 		_, said = g.table.lists.TakeList(g.list(i), &p.Params, now, stint.Ask{})
 	} else {
 		_, said = g.table.cells.Take(g.cell(i), &p.Params, now, stint.Ask{})
@@ -140,8 +167,8 @@ func (g *segment) weigh(i int, now stint.Micros) victim {
 	return v
 }
 
-func (s *Store) throwOut(g *segment, v victim) {
-	g.remove(v.slot)
+func (s *Store) throwOut(v victim) {
+	v.segment.remove(v.slot)
 	s.live.Add(-1)
 	s.evicted.Add(1)
 	if v.rank != worthless {
@@ -149,10 +176,11 @@ func (s *Store) throwOut(g *segment, v victim) {
 	}
 }
 
-// refuseNew refuses a charge for a key without a bucket while the store is full.
-// The wait it names is until one of its neighbours is worth nothing.
+// refuseNew refuses a charge for a key without a bucket while the store is full,
+// and tells so who only looks. The wait it names is until one of its neighbours is
+// worth nothing.
 func (s *Store) refuseNew(g *segment, ask stint.Ask, now stint.Micros, v *stint.Verdict) bool {
-	if ask.Cost <= 0 || s.live.Load() < s.max {
+	if ask.Cost < 0 || s.live.Load() < s.max {
 		return false
 	}
 	if n := g.drop(now); n > 0 {
@@ -163,7 +191,9 @@ func (s *Store) refuseNew(g *segment, ask stint.Ask, now stint.Micros, v *stint.
 	for i := range g.all() {
 		wait = min(wait, time.Duration(g.expires(i)-now)*time.Microsecond)
 	}
-	s.refusedNew.Add(1)
+	if ask.Cost > 0 {
+		s.refusedNew.Add(1)
+	}
 	*v = stint.Verdict{RetryAfter: max(wait, time.Millisecond)}
 	return true
 }

@@ -29,10 +29,12 @@ const DefaultMaxBuckets = 10_000_000
 type Full int
 
 const (
-	// EvictNearestReset makes room: buckets that are worth nothing go first, then
-	// those nearest their reset. A bucket over its limit goes last.
+	// EvictNearestReset makes room: of a sample of buckets one that is worth nothing
+	// goes, else the one nearest its reset. A bucket over its limit goes last.
 	EvictNearestReset Full = iota
-	// RefuseNew refuses keys that have no bucket yet until one is worth nothing.
+	// RefuseNew refuses keys that have no bucket yet, until one that is worth
+	// nothing is dropped: by [Store.Sweep], or because it is a neighbour. Charges
+	// that come at once can pass the bound together, by a few buckets.
 	RefuseNew
 )
 
@@ -65,6 +67,7 @@ type Store struct {
 	evicted      atomic.Int64
 	evictedInUse atomic.Int64
 	refusedNew   atomic.Int64
+	hand         atomic.Uint64 // where the search for a segment to evict from goes on
 	scratch      sync.Pool
 }
 
@@ -82,7 +85,7 @@ func New(o Options) (*Store, error) {
 	s := &Store{
 		seed:   maphash.MakeSeed(),
 		start:  now,
-		origin: stint.MicrosOf(now),
+		origin: max(stint.MicrosOf(now), 1),
 		max:    o.MaxBuckets,
 		full:   o.WhenFull,
 		tables: make(map[string]*table),
@@ -127,12 +130,28 @@ func (s *Store) Take(_ context.Context, now stint.Micros, charges []stint.Charge
 			len(charges), len(verdicts), stint.MaxCharges)
 	}
 	for i := range charges {
-		if len(charges[i].Key) > stint.MaxKey {
-			return 0, fmt.Errorf("key of %d bytes: at most %d", len(charges[i].Key), stint.MaxKey)
+		if err := check(now, len(charges[i].Key)); err != nil {
+			return 0, err
 		}
 	}
-	return s.takeAll(now, charges, verdicts), nil
+	sc := s.borrow()
+	defer s.scratch.Put(sc)
+	return s.takeAll(sc, now, charges, verdicts)
 }
+
+// check refuses what no bucket can keep.
+func check(now stint.Micros, key int) error {
+	switch {
+	case key > stint.MaxKey:
+		return fmt.Errorf("key of %d bytes: at most %d", key, stint.MaxKey)
+	case !keepable(now):
+		return fmt.Errorf("instant %d: microseconds since 1970, below 2^53, or 0 for the store's own clock", now)
+	}
+	return nil
+}
+
+// keepable says whether an instant fits into the word of a bucket.
+func keepable(now stint.Micros) bool { return uint64(now) <= uint64(wordMask) }
 
 // hash never returns 0, which marks an empty slot.
 func (s *Store) hash(key []byte) uint64 {

@@ -9,9 +9,9 @@ import (
 
 // TakeOne implements [stint.OneStore]. It is one long function because a call
 // costs as much as what it does here.
-func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
-	if len(key) > stint.MaxKey || s.full == RefuseNew {
-		return s.oneOfMany(ctx, given, p, key, ask)
+func (s *Store) TakeOne(_ context.Context, given stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
+	if len(key) > stint.MaxKey || s.full == RefuseNew || !keepable(given) {
+		return s.oneOfMany(given, p, key, ask)
 	}
 	now := given
 	if given == 0 {
@@ -22,7 +22,7 @@ func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy
 	cells := h.table.cells
 	if cells == nil {
 		g.mu.Unlock()
-		return s.oneOfMany(ctx, given, p, key, ask)
+		return s.oneOfMany(given, p, key, ask)
 	}
 	if given == 0 {
 		if now < g.last {
@@ -33,7 +33,7 @@ func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy
 	i := g.find(hash)
 	var before stint.Cell
 	if i >= 0 {
-		before = g.cellUnder(i, h, now)
+		before = h.under(g.cell(i), g.tag(i), now)
 	}
 	after, v := cells.Take(before, &h.policy.Params, now, ask)
 	crowded := false
@@ -42,7 +42,7 @@ func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy
 	case i >= 0 && ask.Cost > 0:
 		g.setCell(i, h.tag, after)
 	default:
-		s.put(g, i, put{home: h, hash: hash, state: state{cell: after}, now: now})
+		s.put(g, i, put{tag: h.tag, hash: hash, state: state{cell: after}, now: now})
 		crowded = g.crowded()
 	}
 	g.mu.Unlock()
@@ -53,11 +53,16 @@ func (s *Store) TakeOne(ctx context.Context, given stint.Micros, p *stint.Policy
 }
 
 // oneOfMany is TakeOne as a list of one.
-func (s *Store) oneOfMany(ctx context.Context, now stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
-	charges := [1]stint.Charge{{Policy: p, Key: []byte(key), Ask: ask}}
-	var verdicts [1]stint.Verdict
-	now, err := s.Take(ctx, now, charges[:], verdicts[:])
-	return now, verdicts[0], err
+func (s *Store) oneOfMany(now stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
+	if err := check(now, len(key)); err != nil {
+		return 0, stint.Verdict{}, err
+	}
+	sc := s.borrow()
+	defer s.scratch.Put(sc)
+	sc.key = append(sc.key[:0], key...)
+	sc.charge[0] = stint.Charge{Policy: p, Key: sc.key, Ask: ask}
+	now, err := s.takeAll(sc, now, sc.charge[:], sc.verdict[:])
+	return now, sc.verdict[0], err
 }
 
 // lock finds the policy's home and locks the segment of hash there.
@@ -73,21 +78,21 @@ func (s *Store) lock(p *stint.Policy, hash uint64, now stint.Micros) (*home, *se
 	}
 }
 
-// cellUnder returns the bucket at slot i as h's policy counts it: until the policy
-// was first used under the limit of the last charge, from then on under its own.
-// The bucket is kept that way once it is charged; a refusal leaves it as it was,
-// or limits in turn on one bucket would forgive it more and more.
-func (g *segment) cellUnder(i int, h *home, now stint.Micros) stint.Cell {
-	c := g.cell(i)
-	if tag := g.tag(i); tag != h.tag {
-		c = h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, max(min(h.since, now), c.At))
+// under returns a bucket that was counted under the variant called tag as h's
+// policy counts it: until the policy was first used under the limit of the last
+// charge, from then on under its own. The bucket is kept that way once it is
+// charged; a refusal leaves it as it was, or limits in turn on one bucket would
+// forgive it more and more.
+func (h *home) under(c stint.Cell, tag int64, now stint.Micros) stint.Cell {
+	if tag == h.tag {
+		return c
 	}
-	return c
+	return h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, max(min(h.since, now), c.At))
 }
 
 // put is a bucket to write.
 type put struct {
-	home *home
+	tag  int64 // the variant that state is counted under
 	hash uint64
 	state
 	now  stint.Micros
@@ -97,28 +102,29 @@ type put struct {
 // put writes a bucket to slot i of g, or to a new slot if i is below 0. A bucket
 // that is worth nothing loses its slot.
 func (s *Store) put(g *segment, i int, p put) {
-	switch worthless := p.worthless(); {
+	switch worthless := p.worthless(g.table); {
 	case worthless && i >= 0:
 		g.remove(i)
 		s.live.Add(-1)
 	case worthless:
 	case i >= 0:
-		g.set(i, p.home.tag, p.state)
+		g.set(i, p.tag, p.state)
 	default:
 		s.insert(g, p)
 	}
 }
 
-func (p *put) worthless() bool {
-	if p.home.table.lists != nil {
+func (p *put) worthless(t *table) bool {
+	if t.lists != nil {
 		return len(p.list) == 0
 	}
-	return p.home.table.cells.Expires(p.cell, &p.home.policy.Params) <= p.now
+	return t.cells.Expires(p.cell, &t.variant(p.tag).Params) <= p.now
 }
 
 // insert makes a slot for a bucket that has none.
 func (s *Store) insert(g *segment, p put) {
-	if s.live.Load() >= s.max {
+	// Once would do, had no call before this one found nobody to evict.
+	for n := 0; n < 2 && s.full == EvictNearestReset && s.live.Load() >= s.max; n++ {
 		s.evict(g, p)
 	}
 	if g.full() {
@@ -127,6 +133,6 @@ func (s *Store) insert(g *segment, p put) {
 			g.reserve(g.used + g.used/4)
 		}
 	}
-	g.add(p.hash, p.home.tag, p.state)
+	g.add(p.hash, p.tag, p.state)
 	s.live.Add(1)
 }

@@ -19,13 +19,20 @@ func TestStore(t *testing.T) {
 }
 
 func TestTwinOfTheReference(t *testing.T) {
-	storetest.Twins(t, newStore(t, memstore.Options{}), storetest.NewReference(), 200_000)
+	n := 200_000
+	if raceEnabled {
+		n = 20_000
+	}
+	storetest.Twins(t, newStore(t, memstore.Options{}), storetest.NewReference(), n)
 }
 
 // TestCountsSurviveSplits fills a table far beyond one segment and looks at each
 // bucket again.
 func TestCountsSurviveSplits(t *testing.T) {
-	const n = 300_000
+	n := 300_000
+	if raceEnabled {
+		n = 150_000
+	}
 	for _, a := range algorithms() {
 		t.Run(a.Name(), func(t *testing.T) {
 			s := newStore(t, memstore.Options{})
@@ -39,7 +46,7 @@ func TestCountsSurviveSplits(t *testing.T) {
 					t.Fatalf("key %d has %d left, want %d", i, v.Remaining, free-1)
 				}
 			}
-			if got := s.Stats().Buckets; got != n {
+			if got := s.Stats().Buckets; got != int64(n) {
 				t.Errorf("%d buckets, want %d", got, n)
 			}
 		})

@@ -18,10 +18,10 @@ type table struct {
 	lists stint.ListAlgorithm // nil for a table of cells
 	width int                 // words of a slot
 
-	mu       sync.Mutex // guards variants, splits and the growth of the directory
+	mu       sync.Mutex // guards splits and the growth of the directory
 	dir      atomic.Pointer[directory]
-	variants atomic.Pointer[[]*stint.Policy]
-	moved    atomic.Bool // another table has taken over
+	variants atomic.Pointer[[]*stint.Policy] // grown under the store's lock
+	moved    atomic.Bool                     // another table has taken over
 }
 
 // home is what a store knows of a policy.
@@ -121,7 +121,6 @@ func (t *table) variant(tag int64) *stint.Policy { return (*t.variants.Load())[t
 // way see that their segment is gone and look for the policy's home again.
 func (s *Store) moveOver(t *table, p *stint.Policy, now stint.Micros) *table {
 	fresh := s.newTable(p)
-	fresh.tagOf(p)
 	to := &home{table: fresh, policy: p}
 	t.moved.Store(true)
 	t.mu.Lock()
@@ -130,9 +129,10 @@ func (s *Store) moveOver(t *table, p *stint.Policy, now stint.Micros) *table {
 		g.mu.Lock()
 		at := max(now, g.last)
 		for i := range g.all() {
-			fresh.adopt(to, g.hash(i), t.use(g, i, to, at))
+			if !fresh.adopt(to, g.hash(i), t.use(g, i, to, at)) {
+				s.live.Add(-1)
+			}
 		}
-		s.live.Add(-int64(g.used))
 		g.clear()
 		g.mu.Unlock()
 	}
@@ -173,15 +173,16 @@ func (t *table) use(g *segment, i int, to *home, now stint.Micros) state {
 	return st
 }
 
-// adopt puts a bucket into a table that nobody else knows yet.
-func (t *table) adopt(to *home, h uint64, st state) {
+// adopt puts a bucket into a table that nobody else knows yet. It reports whether
+// there was anything to keep.
+func (t *table) adopt(to *home, h uint64, st state) bool {
 	if st.cell == (stint.Cell{}) && len(st.list) == 0 {
-		return
+		return false
 	}
 	g := t.segment(h)
 	g.add(h, to.tag, st)
-	t.store.live.Add(1)
 	if g.crowded() {
 		t.split(g)
 	}
+	return true
 }

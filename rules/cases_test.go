@@ -353,9 +353,9 @@ func TestC142TheSentenceSaysWhatTheNumbersDo(t *testing.T) {
 		limit                stint.Limit
 		most, every, ofAPart string
 	}{
-		{stint.Limit{Count: 6, Window: minute}, "at most 6 at once", "one every 10s", "at most 12 in any 1m"},
-		{stint.Limit{Count: 6, Window: minute, Burst: 1}, "at most 1 at once", "one every 10s", "at most 7 in any 1m"},
-		{stint.Limit{Count: 100, Window: time.Second, Burst: 50}, "at most 50 at once", "one every 10ms", "at most 150 in any 1s"},
+		{stint.Limit{Count: 6, Window: minute}, "at most 6 at once", "one every 10s", "at most 12 in any minute"},
+		{stint.Limit{Count: 6, Window: minute, Burst: 1}, "at most 1 at once", "one every 10s", "at most 7 in any minute"},
+		{stint.Limit{Count: 100, Window: time.Second, Burst: 50}, "at most 50 at once", "one every 10ms", "at most 150 in any second"},
 		{stint.Limit{Count: 2, Window: 10 * minute, Burst: 1}, "at most 1 at once", "one every 5m", "at most 3 in any 10m"},
 	} {
 		set := compile(t, rules.Spec{Rules: []rules.Rule{{ID: "r", Key: []string{"ip"}, Limits: []stint.Limit{c.limit}}}})

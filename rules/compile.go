@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -27,14 +28,6 @@ func Compile(spec Spec) (*Set, error) {
 	return c.set, nil
 }
 
-// Check returns all faults of spec, warnings among them, in the order of the file.
-// Traps of several rules together are looked for once there is no other fault.
-func Check(spec Spec) []*Error {
-	c := newCompiler(spec)
-	c.run()
-	return c.all
-}
-
 // compiler makes a set of a spec.
 type compiler struct {
 	faults
@@ -56,6 +49,7 @@ func (c *compiler) run() {
 	c.keys()
 	c.plans()
 	c.hashKey()
+	c.planHashes()
 	c.set.ipv4Prefix = c.prefixLength("client_ip.ipv4_prefix", c.spec.IPv4Prefix, 32, 32)
 	c.set.ipv6Prefix = c.prefixLength("client_ip.ipv6_prefix", c.spec.IPv6Prefix, 128, 64)
 	if n := len(c.spec.Rules); n > MaxRules {
@@ -136,15 +130,29 @@ func (c *compiler) numberPlans(p *Plans) {
 			names[plan] = 0
 		}
 	}
-	for i, name := range sortedKeys(names) {
+	for i, name := range slices.Sorted(maps.Keys(names)) {
 		names[name] = i + 1
 		c.set.planNames = append(c.set.planNames, name)
 	}
-	c.set.planOf = make(map[string]int, len(p.Of))
+	c.set.planOf = make(map[string]subscriber, len(p.Of))
 	for value, plan := range p.Of {
 		if n := names[plan]; n > 0 {
-			c.set.planOf[value] = n
+			c.set.planOf[value] = subscriber{plan: n}
 			c.set.longestPlanned = max(c.set.longestPlanned, len(value))
+		}
+	}
+}
+
+// planHashes hashes the values that have a plan, so that no request has to.
+func (c *compiler) planHashes() {
+	if c.set.planKey < 0 || c.set.hashKey == nil {
+		return
+	}
+	h := newHasher()
+	for value, s := range c.set.planOf {
+		if c.set.keys[c.set.planKey].hashes(value) {
+			s.sum = h.hash(c.set.hashKey, value)
+			c.set.planOf[value] = s
 		}
 	}
 }
@@ -158,7 +166,7 @@ func (c *compiler) planNumber(path, name string) int {
 	}
 	n := slices.Index(c.set.planNames[1:], name) + 1
 	if n == 0 {
-		c.warn(path, "nobody has plan %s: %s", quote(name), didYouMean(name, c.set.planNames[1:]))
+		c.warn(path, "nobody has plan %s: %s", quote(name), DidYouMean(name, c.set.planNames[1:]))
 	}
 	return n
 }

@@ -43,8 +43,8 @@ func TestFaults(t *testing.T) {
 	}{
 		{func(s *rules.Spec) { s.Rules[0].Key[0] = "api-key" }, []string{`rules[0].key[0]: "api-key" is no key: did you mean api_key?`}},
 		{func(s *rules.Spec) { s.Rules[1].Key[0] = "pi" }, []string{`rules[1].key[0]: "pi" is no key: did you mean ip?`}},
-		{func(s *rules.Spec) { s.Rules[1].Key[0] = "tenant" }, []string{`rules[1].key[0]`, "one of ip, method, path, host, global, api_key"}},
-		{func(s *rules.Spec) { s.Rules[1].Key = nil }, []string{"rules[1].key: rule signed-out needs a key"}},
+		{func(s *rules.Spec) { s.Rules[1].Key[0] = "tenant" }, []string{`rules[1].key[0]`, "write ip, method, path, host, global, api_key"}},
+		{func(s *rules.Spec) { s.Rules[1].Key = nil }, []string{"rules[1].key: rule \"signed-out\" needs a key"}},
 		{func(s *rules.Spec) { s.Rules[1].Key = []string{"ip", "global"} }, []string{"rules[1].key[1]", "only stand alone"}},
 		{func(s *rules.Spec) { s.Rules[1].Key = []string{"order"} }, []string{"rules[1].key[0]", "no path of the rule has {id}"}},
 		{func(s *rules.Spec) {
@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 		{func(s *rules.Spec) { s.Rules[1].ID = "" }, []string{"rules[1].id", "needs an id"}},
 		{func(s *rules.Spec) { s.Rules[1].ID = "per key" }, []string{"rules[1].id", `"per key"`}},
 		{func(s *rules.Spec) { s.Rules[1].ID = strings.Repeat("a", 65) }, []string{"rules[1].id", "at most 64"}},
-		{func(s *rules.Spec) { s.Rules[1].Limits = nil }, []string{"rules[1]: rule signed-out has no limit"}},
+		{func(s *rules.Spec) { s.Rules[1].Limits = nil }, []string{"rules[1]: rule \"signed-out\" has no limit"}},
 		{func(s *rules.Spec) { s.Rules[0].Limits = per(1, minute) }, []string{"rules[0].plans", "a limit and plans"}},
 		{func(s *rules.Spec) { s.Rules[1].Unlimited = true }, []string{"rules[1].unlimited", "leave one"}},
 		{func(s *rules.Spec) { s.Rules[1].Exempt = true }, []string{"rules[1].exempt", "leave one"}},
@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 		{func(s *rules.Spec) { s.Rules[1].Cost = 1 << 60 }, []string{"rules[1].cost", "too large"}},
 		{func(s *rules.Spec) { s.Rules[1].Cost = 2; s.Rules[1].Free = true }, []string{"rules[1].cost", "free"}},
 		{func(s *rules.Spec) { s.Rules[1].Missing = "dney" }, []string{"rules[1].missing", "did you mean deny?"}},
-		{func(s *rules.Spec) { s.Rules[1].OnStoreFailure = "open" }, []string{"rules[1].on_store_failure", "one of local, allow, deny"}},
+		{func(s *rules.Spec) { s.Rules[1].OnStoreFailure = "open" }, []string{"rules[1].on_store_failure", "write local, allow or deny"}},
 		{func(s *rules.Spec) { s.Rules[1].Limits[0].Window = 0 }, []string{"rules[1].limits[0]", "longer than 0"}},
 		{func(s *rules.Spec) {
 			s.Rules[1].Algorithm = "fixed_window"
@@ -85,6 +85,9 @@ func TestFaults(t *testing.T) {
 		{func(s *rules.Spec) { s.Plans.Of["k_x"] = "" }, []string{"plans.of.k_x", "the plan is empty"}},
 		{func(s *rules.Spec) { s.Rules[1].Match.Path = []string{"/a", "v1/**"} }, []string{"rules[1].match.path[1]", `"/v1/**"`}},
 		{func(s *rules.Spec) { s.Rules[1].Match.Method = []string{"GET POST"} }, []string{"rules[1].match.method[0]", "GET POST"}},
+		{func(s *rules.Spec) { s.Rules[1].Match.Method = []string{"any"} }, []string{"rules[1].match.method[0]", "leave method out"}},
+		{func(s *rules.Spec) { s.Rules[1].Match.Method = []string{"*"} }, []string{"rules[1].match.method[0]", "leave method out"}},
+		{func(s *rules.Spec) { s.Rules[1].Match.Path = []string{"*"} }, []string{"rules[1].match.path[0]", `write "/**"`}},
 		{func(s *rules.Spec) { s.Rules[1].Match.Host = []string{"api.example.com:8080"} }, []string{"rules[1].match.host[0]", "port"}},
 		{func(s *rules.Spec) { s.Rules[1].Match.Host = []string{"api.*.com"} }, []string{"rules[1].match.host[0]", "*.example.com"}},
 		{func(s *rules.Spec) { s.Rules[1].Match.Host = []string{"https://example.com"} }, []string{"rules[1].match.host[0]", "host alone"}},
@@ -125,9 +128,6 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	if lines := faultsOf(t, s); len(lines) != 6 {
 		t.Errorf("%d faults, want 6:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
-	if all := rules.Check(s); len(all) < 6 {
-		t.Errorf("Check finds %d", len(all))
-	}
 	_, err := rules.Compile(s)
 	var first *rules.Error
 	if !errors.As(err, &first) || first.Path != "keys.api_key.header" {
@@ -161,7 +161,21 @@ func TestWarnings(t *testing.T) {
 		{func(s *rules.Spec) {
 			s.Rules = append(s.Rules[:1:1], rules.Rule{ID: "otp", Key: []string{"phone"}, Limits: per(5, minute)})
 		}, []string{"rules[1].key", "invents a new phone"}},
+		{func(s *rules.Spec) {
+			s.Rules = append(s.Rules[:1:1], rules.Rule{ID: "otp", Key: []string{"ip", "phone"}, Limits: per(5, minute)})
+		}, []string{"rules[1].key", "invents a new phone for"}},
 		{func(s *rules.Spec) { delete(s.Rules[0].Plans, "paid") }, []string{"rules[0].plans", `"paid" has no limit here`}},
+		{func(s *rules.Spec) {
+			s.Rules = append(s.Rules[:2:2], rules.Rule{ID: "search", Key: []string{"ip"}, Limits: per(5, minute), Match: rules.Match{
+				Method: []string{"GET"}, Path: []string{"/search"}, Lacks: []string{"phone"},
+			}})
+			s.Rules = s.Rules[2:]
+		}, []string{"rules[0].match.method", "HEAD"}},
+		{func(s *rules.Spec) { s.Rules[1].Match.Method = []string{"GTE"} }, []string{"rules[1].match.method[0]", "did you mean GET?"}},
+		{func(s *rules.Spec) { s.Rules[1].Match.Header = map[string][]string{"User-Agent": {"x", "curl*"}} }, []string{"rules[1].match.header.User-Agent[1]", "no star"}},
+		{func(s *rules.Spec) {
+			s.Rules = append(s.Rules, rules.Rule{ID: "health", Exempt: true, Match: rules.Match{Lacks: []string{"api_key"}}})
+		}, []string{"rules[3]: ", `rule "signed-out" above it`, "move it up"}},
 		{func(s *rules.Spec) { s.Rules[0].Plans["gold"] = stint.Limit{Count: 1, Window: minute} }, []string{"rules[0].plans.gold", "nobody has plan"}},
 		{func(s *rules.Spec) { s.Rules[2].Match.Plan = []string{"payd"} }, []string{"rules[2].match.plan[0]", "did you mean paid?"}},
 		{func(s *rules.Spec) { s.Plans.Of = nil; s.Rules = s.Rules[1:] }, []string{"plans.of", "no value has a plan"}},
@@ -189,6 +203,18 @@ func TestWarnings(t *testing.T) {
 		}
 		says(t, lines, c.words...)
 	}
+}
+
+// A plan that a rule before has to itself needs no limit in the others.
+func TestPlanThatEndsBeforeIsNotMissed(t *testing.T) {
+	s := full()
+	s.Plans.Of["k_own"] = "internal"
+	s.Rules = append([]rules.Rule{{ID: "own", Match: rules.Match{Plan: []string{"internal"}}, Unlimited: true, Stop: true}}, s.Rules...)
+	if lines := warningsOf(t, s); len(lines) > 0 {
+		t.Errorf("%q", lines)
+	}
+	s.Rules[0].Stop = false
+	says(t, warningsOf(t, s), "rules[1].plans", `plan "internal" has no limit here`)
 }
 
 func TestShadowed(t *testing.T) {
@@ -315,5 +341,20 @@ func TestTheSetIsItsOwn(t *testing.T) {
 	s.Rules = s.Rules[:1]
 	if after := strings.Join(set.Sentences(), "\n"); after != before {
 		t.Errorf("sentences were\n%s\nand are\n%s", before, after)
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	known := []string{"limit", "window", "refill_per_sec", "x-ratelimit"}
+	for in, want := range map[string]string{
+		"limt": "did you mean limit?", "Limit": "did you mean limit?", "lmiit": "did you mean limit?",
+		"windwo": "did you mean window?", "refill-per-sec": "did you mean refill_per_sec?", "refillpersec": "did you mean refill_per_sec?",
+		"burst": "write limit, window, refill_per_sec or x-ratelimit", "": "write limit, window, refill_per_sec or x-ratelimit",
+		strings.Repeat("limit", 100): "write limit, window, refill_per_sec or x-ratelimit",
+		"x_ratelimit":                "did you mean x-ratelimit?",
+	} {
+		if got := rules.DidYouMean(in, known); got != want {
+			t.Errorf("DidYouMean(%.20q) = %q, want %q", in, got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"net/netip"
 	"net/textproto"
 	"slices"
@@ -13,10 +14,8 @@ import (
 func (c *compiler) match(path string, m *Match) match {
 	var out match
 	for i, method := range m.Method {
-		if at := indexed(path+".method", i); isToken(method) {
+		if at := indexed(path+".method", i); c.method(at, method) {
 			out.methods = appendOnce(&c.faults, at, out.methods, strings.ToUpper(method))
-		} else {
-			c.fault(at, "%s is no method: write one such as GET", quote(method))
 		}
 	}
 	for i, name := range m.Host {
@@ -55,6 +54,24 @@ func appendOnce[T comparable](f *faults, path string, list []T, v T) []T {
 	return append(list, v)
 }
 
+// method checks a method. Any token can be one, but some are hardly meant.
+func (c *compiler) method(path, name string) bool {
+	upper := strings.ToUpper(name)
+	known := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+	near, isNear := nearest(upper, known)
+	switch {
+	case upper == "*" || upper == "ANY" || upper == "ALL":
+		c.fault(path, "%s is no method: leave method out for all of them", quote(name))
+		return false
+	case !isToken(name):
+		c.fault(path, "%s is no method: write one such as GET", quote(name))
+		return false
+	case isNear && near != upper:
+		c.warn(path, "%s is a method that hardly anybody sends: did you mean %s?", quote(name), near)
+	}
+	return true
+}
+
 // host checks a name of a host.
 func (c *compiler) host(path, name string) (host, bool) {
 	plain, below := strings.CutPrefix(strings.ToLower(strings.TrimSuffix(name, ".")), "*.")
@@ -62,7 +79,7 @@ func (c *compiler) host(path, name string) (host, bool) {
 	case strings.Contains(name, "://") || strings.Contains(name, "/"):
 		c.fault(path, "%s is an address of a page: write the host alone, such as api.example.com", quote(name))
 	case strings.Contains(plain, "*"):
-		c.fault(path, "host %s: * can only stand for all below a name, as in *.example.com", quote(name))
+		c.fault(path, "host %s: * can only stand for all below a name: write one such as *.example.com, or leave host out for all", quote(name))
 	case strings.Contains(plain, ":") && !strings.HasPrefix(plain, "["):
 		c.fault(path, "host %s has a port: requests are matched without it: leave it out", quote(name))
 	case plain == "" || len(plain) > maxNameOfField || !isHostName(plain):
@@ -121,7 +138,7 @@ func (c *compiler) planMatch(path string, m *Match, out *match) {
 // conditions checks what headers, query parameters and cookies have to be.
 func (c *compiler) conditions(path string, m *Match, out *match) {
 	add := func(kind string, names map[string][]string, fieldKind stint.FieldKind, check func(path, name string)) {
-		for _, name := range sortedKeys(names) {
+		for _, name := range slices.Sorted(maps.Keys(names)) {
 			check(path+"."+kind+"."+name, name)
 			canonical := name
 			if fieldKind == stint.FieldHeader {
@@ -132,12 +149,22 @@ func (c *compiler) conditions(path string, m *Match, out *match) {
 			if kind == "query" {
 				words = "query parameter " + canonical
 			}
+			c.checkValues(path+"."+kind+"."+name, names[name])
 			out.values = append(out.values, condition{field: f, in: slices.Clone(names[name]), words: words})
 		}
 	}
 	add("header", m.Header, stint.FieldHeader, c.checkHeader)
 	add("query", m.Query, stint.FieldQuery, c.checkFree)
 	add("cookie", m.Cookie, stint.FieldCookie, c.checkCookie)
+}
+
+// checkValues warns of values that look as if they were patterns.
+func (c *compiler) checkValues(path string, values []string) {
+	for i, v := range values {
+		if strings.Contains(strings.ReplaceAll(v, "*/*", ""), "*") {
+			c.warn(indexed(path, i), "%s is compared as it is: no star stands for anything in a value", quote(v))
+		}
+	}
 }
 
 // keyList checks the keys of has or lacks.

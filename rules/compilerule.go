@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,12 +35,12 @@ func (c *compiler) rule(i int) rule {
 	case r.Unlimited:
 		ru.key = nil
 		if len(r.Limits)+len(r.Plans) > 0 {
-			c.fault(path+".unlimited", "rule %s is unlimited and has a limit: leave one of them out", r.ID)
+			c.fault(path+".unlimited", "rule %s is unlimited and has a limit: leave one of them out", quote(r.ID))
 		}
 		ru.policies = []*stint.Policy{stint.Unlimited(r.ID)}
 	default:
 		if len(r.Key) == 0 {
-			c.fault(path+".key", "rule %s needs a key: ip, one of your keys, or global for one bucket for all", r.ID)
+			c.fault(path+".key", "rule %s needs a key: write ip, one of your keys, or global for one bucket for all", quote(r.ID))
 		}
 		c.limits(path, r, algorithm, &ru)
 	}
@@ -49,13 +50,13 @@ func (c *compiler) rule(i int) rule {
 // exempt checks that an exempt rule does not say what it would never do.
 func (c *compiler) exempt(path string, r *Rule) {
 	if len(r.Limits)+len(r.Plans) > 0 || r.Unlimited {
-		c.fault(path+".exempt", "rule %s is exempt and has a limit: leave one of them out", r.ID)
+		c.fault(path+".exempt", "rule %s is exempt and has a limit: leave one of them out", quote(r.ID))
 	}
 	if r.Shadow {
-		c.fault(path+".shadow", "rule %s is exempt, which can not be tried: in shadow it would do nothing", r.ID)
+		c.fault(path+".shadow", "rule %s is exempt, which can not be tried: in shadow it would do nothing", quote(r.ID))
 	}
 	if r.Queue != nil || r.Cost != 0 || r.Free || len(r.Key) > 0 {
-		c.warn(path+".exempt", "rule %s is exempt: its key, cost and queue mean nothing", r.ID)
+		c.warn(path+".exempt", "rule %s is exempt: its key, cost and queue mean nothing", quote(r.ID))
 	}
 }
 
@@ -82,12 +83,12 @@ func (c *compiler) missing(path string, r *Rule) Missing {
 		return MissingIP
 	case MissingIP, MissingSkip, MissingDeny, MissingShare:
 		if m == MissingDeny && r.Shadow {
-			c.warn(path+".missing", "rule %s is in shadow: a request without the key passes and is not counted", r.ID)
+			c.warn(path+".missing", "rule %s is in shadow: a request without the key passes and is not counted", quote(r.ID))
 		}
 		return m
 	default:
 		c.fault(path+".missing", "%s: %s", quote(string(m)),
-			didYouMean(string(m), []string{string(MissingIP), string(MissingSkip), string(MissingDeny), string(MissingShare)}))
+			DidYouMean(string(m), []string{string(MissingIP), string(MissingSkip), string(MissingDeny), string(MissingShare)}))
 		return MissingIP
 	}
 }
@@ -98,7 +99,7 @@ func (c *compiler) failureMode(path string, r *Rule) {
 	case "", FailLocal, FailAllow, FailDeny:
 	default:
 		c.fault(path+".on_store_failure", "%s: %s", quote(string(f)),
-			didYouMean(string(f), []string{string(FailLocal), string(FailAllow), string(FailDeny)}))
+			DidYouMean(string(f), []string{string(FailLocal), string(FailAllow), string(FailDeny)}))
 	}
 }
 
@@ -115,7 +116,7 @@ func (c *compiler) algorithm(path string, r *Rule) stint.Algorithm {
 		for _, known := range algo.All {
 			names = append(names, known.Name())
 		}
-		c.fault(path+".algorithm", "%s is no algorithm: %s", quote(name), didYouMean(name, names))
+		c.fault(path+".algorithm", "%s is no algorithm: %s", quote(name), DidYouMean(name, names))
 		return nil
 	case r.Queue == nil:
 		return a
@@ -168,9 +169,9 @@ func (c *compiler) captured(path string, k *key, m *match) {
 func (c *compiler) limits(path string, r *Rule, algorithm stint.Algorithm, ru *rule) {
 	switch {
 	case len(r.Limits) > 0 && len(r.Plans) > 0:
-		c.fault(path+".plans", "rule %s has a limit and plans: leave one of them out, the plan default is for all others", r.ID)
+		c.fault(path+".plans", "rule %s has a limit and plans: leave one of them out, the plan default is for all others", quote(r.ID))
 	case len(r.Limits)+len(r.Plans) == 0:
-		c.fault(path, "rule %s has no limit: give it one such as 100 per minute, or make it unlimited or exempt", r.ID)
+		c.fault(path, "rule %s has no limit: give it one such as 100 per minute, or make it unlimited or exempt", quote(r.ID))
 	case len(r.Limits) > stint.MaxCharges:
 		c.fault(path+".limits", "%d limits in one rule: at most %d", len(r.Limits), stint.MaxCharges)
 		return
@@ -192,7 +193,7 @@ func (c *compiler) limits(path string, r *Rule, algorithm stint.Algorithm, ru *r
 func (c *compiler) planLimits(path string, r *Rule, algorithm stint.Algorithm, ru *rule) {
 	ru.byPlan = make([][]*stint.Policy, len(c.set.planNames))
 	var others []*stint.Policy
-	for _, plan := range sortedKeys(r.Plans) {
+	for _, plan := range slices.Sorted(maps.Keys(r.Plans)) {
 		at := path + "." + plan
 		p := c.policy(at, r.ID, r.Plans[plan], algorithm, ru)
 		ru.planned = append(ru.planned, planned{plan, p})
@@ -212,11 +213,20 @@ func (c *compiler) planLimits(path string, r *Rule, algorithm stint.Algorithm, r
 		}
 		ru.byPlan[n] = others
 		wanted := len(ru.match.plans) == 0 || slices.Contains(ru.match.plans, n)
-		if others == nil && n > 0 && wanted {
+		if others == nil && n > 0 && wanted && !c.ended(&ru.match, n) {
 			c.warn(path, "plan %s has no limit here, so the rule does not apply to it: add it, or default for all others",
 				quote(c.set.planNames[n]))
 		}
 	}
+}
+
+// ended says whether no request with the plan gets past the rules before.
+func (c *compiler) ended(m *match, plan int) bool {
+	ofPlan := *m
+	ofPlan.plans = []int{plan}
+	return slices.ContainsFunc(c.set.rules, func(before rule) bool {
+		return c.endsAlways(&before) && c.covers(&before.match, &ofPlan)
+	})
 }
 
 // policy compiles one limit and warns of its traps. It is nil after a fault.

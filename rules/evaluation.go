@@ -229,7 +229,7 @@ func (e *Evaluation) appendPart(k int) partState {
 		return partMissing
 	case len(v) > MaxValue:
 		return partTooLong
-	case len(v) <= maxPlain && !key.secret:
+	case !key.hashes(v):
 		e.keys = appendValue(e.keys, v)
 	case key.kind == paramKey:
 		sum := e.hasher.hash(e.set.hashKey, v)
@@ -278,8 +278,16 @@ func (e *Evaluation) planNumber() int {
 		return e.plan
 	}
 	e.planRead = true
-	if v, ok := e.value(e.set.keys[e.set.planKey].field); ok && len(v) <= e.set.longestPlanned {
-		e.plan = e.set.planOf[v]
+	key := &e.set.keys[e.set.planKey]
+	v, ok := e.value(key.field)
+	if !ok || len(v) > e.set.longestPlanned {
+		return 0
+	}
+	if s, ok := e.set.planOf[v]; ok {
+		e.plan = s.plan
+		if key.hashes(v) {
+			e.slots[key.field].sum, e.slots[key.field].hashed = s.sum, true
+		}
 	}
 	return e.plan
 }

@@ -161,7 +161,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestPrefixes(t *testing.T) {
+func TestC081AddressesCountByTheirNetwork(t *testing.T) {
 	set := compile(t, rules.Spec{
 		IPv4Prefix: 24, IPv6Prefix: 48,
 		Rules: []rules.Rule{{ID: "r", Key: []string{"ip"}, Limits: per(1, minute)}},
@@ -378,17 +378,17 @@ func TestSentences(t *testing.T) {
 	)
 	got := strings.Join(compile(t, spec).Sentences(), "\n")
 	want := strings.Join([]string{
-		"per-key: each api_key: plan free at most 100 at once, then one every 600ms; at most 200 in any 1m0s; " +
-			"plan paid at most 200 at once, then one every 60ms; at most 1200 in any 1m0s",
-		"signed-out: each ip (IPv6 /64) without api_key: at most 300 at once, then one every 200ms; at most 600 in any 1m0s",
-		"whole: all requests together: at most 5000 at once, then one every 200µs; at most 10000 in any 1s",
+		"per-key: each api_key: plan free at most 100 at once, then one every 600ms; at most 200 in any minute; " +
+			"plan paid at most 200 at once, then one every 60ms; at most 1200 in any minute",
+		"signed-out: each ip (IPv6 /64) without api_key: at most 300 at once, then one every 200ms; at most 600 in any minute",
+		"whole: all requests together: at most 5000 at once, then one every 200µs; at most 10000 in any second",
 		"health: requests to /healthz: no limit, and no later rule",
 		"internal: requests with plan paid on api.example.com: counted, never refused",
-		"otp: each phone by POST to /v1/otp/send: never more than 5 in any 1h0m0s, and never more than 10 in any 24h0m0s; " +
+		"otp: each phone by POST to /v1/otp/send: never more than 5 in any hour, and never more than 10 in any day; " +
 			"a request costs 2; without phone the request is refused; no later rule",
-		"spent (shadow): each phone and ip (IPv6 /64): at most 9 at once, then one every 6.666667s; at most 18 in any 1m0s; " +
+		"spent (shadow): each phone and ip (IPv6 /64): at most 9 at once, then one every 6.666667s; at most 18 in any minute; " +
 			"a request costs nothing and passes while something is left; without phone all requests share one bucket",
-		"login: each phone: lets one through every 1s; the others wait, at most 5 of them; without phone the address counts instead",
+		"login: each phone: lets one through every second; the others wait, at most 5 of them; without phone the address counts instead",
 	}, "\n")
 	if got != want {
 		t.Errorf("sentences:\n%s\nwant:\n%s", got, want)

@@ -52,8 +52,8 @@ func Example() {
 		fmt.Println(key, d.Allowed, d.Policy, d.Remaining)
 	}
 	// Output:
-	// per-key: each api_key: plan free at most 2 at once, then one every 30s; at most 4 in any 1m0s; plan paid at most 200 at once, then one every 60ms; at most 1200 in any 1m0s
-	// signed-out: each ip (IPv6 /64) without api_key: at most 1 at once, then one every 1m0s; at most 2 in any 1m0s
+	// per-key: each api_key: plan free at most 2 at once, then one every 30s; at most 4 in any minute; plan paid at most 200 at once, then one every 60ms; at most 1200 in any minute
+	// signed-out: each ip (IPv6 /64) without api_key: at most 1 at once, then one every minute; at most 2 in any minute
 	// k_acme true per-key 1
 	// k_acme true per-key 0
 	// k_acme false per-key 0

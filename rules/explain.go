@@ -121,14 +121,15 @@ func oneOf(list []string) string {
 
 // limitsText says what the limits of a rule admit.
 func limitsText(ru *rule) string {
-	var texts []string
+	var texts, others []string
 	for _, p := range ru.planned {
 		if p.plan == defaultPlan {
-			texts = append(texts, "all others "+policyText(p.policy))
+			others = []string{"all others " + policyText(p.policy)}
 		} else {
 			texts = append(texts, "plan "+p.plan+" "+policyText(p.policy))
 		}
 	}
+	texts = append(texts, others...)
 	for _, p := range ru.policies {
 		texts = append(texts, policyText(p))
 	}
@@ -181,7 +182,11 @@ func (s *Set) canLack(ru *rule) string {
 		if builtin || key.kind == paramKey || s.implies(&ru.match, k) {
 			continue
 		}
-		names = append(names, key.name)
+		if k == s.planKey {
+			names = append(names, key.name+" that a plan knows")
+		} else {
+			names = append(names, key.name)
+		}
 	}
 	return strings.Join(names, " or ")
 }

@@ -26,6 +26,9 @@ type key struct {
 	secret bool
 }
 
+// hashes says whether a bucket's key holds a hash of the value.
+func (k *key) hashes(value string) bool { return k.secret || len(value) > maxPlain }
+
 type keyKind uint8
 
 const (
@@ -140,7 +143,11 @@ func (c *compiler) keyNamed(path, name string) (int, bool) {
 		for i := range known {
 			known[i] = c.set.keys[i].name
 		}
-		c.fault(path, "%s is no key: %s", quote(name), didYouMean(name, known))
+		hint := DidYouMean(name, known)
+		if _, near := nearest(name, known); !near {
+			hint += ", or say under keys where " + quote(name) + " is found"
+		}
+		c.fault(path, "%s is no key: %s", quote(name), hint)
 	}
 	return at, at >= 0
 }

@@ -39,51 +39,13 @@ const (
 	glob                // text with stars
 )
 
-// spelling is how paths are compared.
-type spelling struct {
-	fold   bool // without regard to case
-	strict bool // a slash at the end is a difference
-}
-
-// clean returns the spelling of path that patterns and keys use. It begins with a
-// slash, and allocates only if path has another spelling.
-func (s spelling) clean(path string) string {
-	path = cleanpath.Clean(path)
-	if path[0] != '/' {
-		path = "/" + path // The target * of a server-wide OPTIONS.
-	}
-	if n := len(path) - 1; !s.strict && n > 0 && path[n] == '/' {
-		path = path[:n]
-	}
-	if s.fold {
-		path = lower(path)
-	}
-	return path
-}
-
-// lower returns s with the letters A to Z in lower case.
-func lower(s string) string {
-	for i := range len(s) {
-		if 'A' <= s[i] && s[i] <= 'Z' {
-			b := []byte(s)
-			for j := i; j < len(b); j++ {
-				if 'A' <= b[j] && b[j] <= 'Z' {
-					b[j] += 'a' - 'A'
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
-}
-
 // parsePattern compiles a pattern.
 func parsePattern(text string, as spelling) (pattern, error) {
 	if err := checkPattern(text); err != nil {
 		return pattern{}, err
 	}
 	p := pattern{text: text}
-	cleaned := spelling{strict: as.strict}.clean(text)
+	cleaned := as.trim(cleanpath.Clean(text))
 	if cleaned == "/" {
 		return p, nil
 	}
@@ -100,12 +62,7 @@ func parsePattern(text string, as spelling) (pattern, error) {
 		if err != nil {
 			return p, fmt.Errorf("path %s: %w", quote(text), err)
 		}
-		if as.fold && seg.kind != capture {
-			seg.text = lower(seg.text)
-			for j := range seg.parts {
-				seg.parts[j] = lower(seg.parts[j])
-			}
-		}
+		seg.respell(as)
 		if err := p.add(seg); err != nil {
 			return p, fmt.Errorf("path %s: %w", quote(text), err)
 		}
@@ -138,6 +95,10 @@ func checkPattern(text string) error {
 	if len(text) > maxPattern {
 		return fmt.Errorf("a path of %d bytes: at most %d", len(text), maxPattern)
 	}
+	switch text {
+	case "*", "**":
+		return fmt.Errorf("path %s does not start with a slash: write %s, or leave path out for all of them", quote(text), quote("/**"))
+	}
 	if text == "" || text[0] != '/' {
 		return fmt.Errorf("path %s does not start with a slash: write %s", quote(text), quote("/"+strings.TrimLeft(text, "/")))
 	}
@@ -147,19 +108,11 @@ func checkPattern(text string) error {
 			return fmt.Errorf("path %s: the query is no part of the path: use match.query", quote(text))
 		case c == '%' && !isEscape(text[i:]):
 			return fmt.Errorf("path %s: %% begins no escape: write %%25 for a percent sign", quote(text))
-		case c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>\\^`|", c) >= 0:
-			return fmt.Errorf("path %s: %s is not sent as it is: write %%%02X", quote(text), quote(text[i:i+1]), c)
+		case c <= ' ' || c == 0x7f || strings.IndexByte("\"#<>\\^`|", c) >= 0:
+			return fmt.Errorf("path %s: %s stands in no path as it is: write %%%02X", quote(text), quote(text[i:i+1]), c)
 		}
 	}
 	return nil
-}
-
-func isEscape(s string) bool {
-	return len(s) >= 3 && isHex(s[1]) && isHex(s[2])
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' || 'a' <= c && c <= 'f'
 }
 
 // parseSegment reads what stands between two slashes.
@@ -195,6 +148,19 @@ func isName(s string) bool {
 		}
 	}
 	return s != "" && len(s) <= maxID
+}
+
+// respell writes the segment as the paths are that it is compared with.
+func (g *segment) respell(as spelling) {
+	if g.kind == literal {
+		g.text = as.compared(g.text)
+	}
+	for i := range g.parts {
+		g.parts[i] = as.compared(g.parts[i])
+	}
+	if g.kind == glob {
+		g.text = strings.Join(g.parts, "*")
+	}
 }
 
 // match says whether the path, which is clean, fits, and puts what the {names}

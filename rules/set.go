@@ -14,10 +14,10 @@ type Set struct {
 	fields   fields
 	spelling spelling
 
-	planKey        int            // -1 if there are no plans
-	planOf         map[string]int // the plan's number, from 1, for each value
-	planNames      []string       // by number; 0 is no plan
-	longestPlanned int            // length of the longest value that has a plan
+	planKey        int                   // -1 if there are no plans
+	planOf         map[string]subscriber // for each value that has a plan
+	planNames      []string              // by number; 0 is no plan
+	longestPlanned int                   // length of the longest value that has a plan
 
 	hashKey                hashKey
 	ipv4Prefix, ipv6Prefix int
@@ -84,6 +84,12 @@ func (s *Set) begin(src stint.Source) *Evaluation {
 	}
 	e.src = src
 	return e
+}
+
+// subscriber is what is known of a value that has a plan.
+type subscriber struct {
+	plan int    // its number, from 1
+	sum  digest // of the value, where keys hold a hash of it
 }
 
 // planned is the policy of one plan.

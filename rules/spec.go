@@ -13,17 +13,21 @@
 // missing: skip for a request without its key, or with plans of which none is
 // the request's and no default.
 //
-// A value that is empty counts as absent. So does a value of the key of plans
-// that no plan knows, in every rule: for has and lacks, for the key and for the
-// plan. Otherwise any made-up value would earn a bucket of its own.
+// A key whose value is empty counts as absent. So does a value of the key of
+// plans that no plan knows, in every rule: for has and lacks, for the key and for
+// the plan. Otherwise any made-up value would earn a bucket of its own. A header,
+// query parameter or cookie of a match may be empty, as in /?debug.
 //
 // # Paths
 //
 // Patterns are matched with the path as package cleanpath spells it. {name} is
 // one segment, * any run of characters within a segment and alone exactly one
 // segment that is not empty, ** as the last segment any number of segments, also
-// none. Unless StrictSlash is set, a slash at the end means nothing. An escape of
-// a reserved character stays an escape, in the pattern and in the path.
+// none. Unless StrictSlash is set, a slash at the end means nothing. A character
+// and its escape are the same, in the pattern and in the path, but for slashes,
+// backslashes and percent signs, which are data in a segment where they came as
+// escapes; a star, or a brace, of the path itself is written as its escape in a
+// pattern. A semicolon is a character as any other: /login;x is not /login.
 //
 // # Bounds
 //

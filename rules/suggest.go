@@ -1,31 +1,41 @@
 package rules
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// didYouMean returns what to write instead of an unknown name: the nearest of the
-// known ones if one is near, else all of them.
-func didYouMean(name string, known []string) string {
-	best, bestAt := "", max(1, len(name)/3)+1
+// DidYouMean says what to write instead of name, which is none of known: the
+// nearest of them if one is near, else all of them. Case does not count, and
+// neither does a hyphen for an underscore.
+func DidYouMean(name string, known []string) string {
+	if near, ok := nearest(name, known); ok {
+		return "did you mean " + near + "?"
+	}
+	const most = 20
+	switch n := len(known); {
+	case n == 0:
+		return "there is none"
+	case n == 1:
+		return "write " + known[0]
+	case n > most:
+		return "write " + strings.Join(known[:most], ", ") + " or another"
+	default:
+		return "write " + strings.Join(known[:n-1], ", ") + " or " + known[n-1]
+	}
+}
+
+// nearest returns the known word that name is probably meant to be.
+func nearest(name string, known []string) (near string, ok bool) {
+	name = plainWord(name)
+	best := 4
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestAt {
-			best, bestAt = k, d
+		if d := distance(name, plainWord(k)); d < best && d <= max(1, len(k)/4) {
+			near, best, ok = k, d, true
 		}
 	}
-	if best != "" {
-		return "did you mean " + best + "?"
-	}
-	if len(known) == 0 {
-		return "there is none"
-	}
-	const most = 12
-	if len(known) > most {
-		return "one of " + strings.Join(known[:most], ", ") + " and others"
-	}
-	return "one of " + strings.Join(known, ", ")
+	return near, ok
 }
+
+// plainWord is a word without what people mix up first.
+func plainWord(s string) string { return strings.ToLower(strings.ReplaceAll(s, "-", "_")) }
 
 // distance is the number of letters to insert, delete, change or swap with their
 // neighbour to make b of a. Names of more than 64 bytes are far from all others.
@@ -53,14 +63,4 @@ func distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
-}
-
-// sortedKeys returns the keys of m in order.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

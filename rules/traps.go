@@ -11,6 +11,8 @@ import (
 func (c *compiler) traps() {
 	for i := range c.set.rules {
 		c.shadowed(i)
+		c.exemptLate(i)
+		c.headless(i)
 		c.neverKeyed(i)
 		c.chosen(i)
 	}
@@ -34,6 +36,37 @@ func (c *compiler) shadowed(i int) {
 		}
 	}
 }
+
+// exemptLate warns of an exemption behind a rule that has counted the same
+// requests by then.
+func (c *compiler) exemptLate(i int) {
+	ru := &c.set.rules[i]
+	for j := range i {
+		before := &c.set.rules[j]
+		if ru.exempt && before.counts() && c.covers(&before.match, &ru.match) {
+			c.warn(indexed("rules", i), "rule %s exempts from the rules below it only, and rule %s above it counts the same requests: move it up",
+				quote(ru.id), quote(before.id))
+			return
+		}
+	}
+}
+
+// headless warns of a rule for GET that a client escapes by asking with HEAD, which
+// servers answer with the same work.
+func (c *compiler) headless(i int) {
+	ru := &c.set.rules[i]
+	if !ru.counts() || !slices.Contains(ru.match.methods, "GET") || slices.Contains(ru.match.methods, "HEAD") {
+		return
+	}
+	head := ru.match
+	head.methods = []string{"HEAD"}
+	if !slices.ContainsFunc(c.set.rules, func(other rule) bool { return other.counts() && c.covers(&other.match, &head) }) {
+		c.warn(indexed("rules", i)+".match.method", "servers do for HEAD what they do for GET, and no rule counts it here: add HEAD")
+	}
+}
+
+// counts says whether the rule can refuse.
+func (ru *rule) counts() bool { return !ru.shadow && !ru.exempt && !ru.spec.Unlimited }
 
 // endsAlways says whether nothing that the rule matches reaches a later rule.
 func (c *compiler) endsAlways(ru *rule) bool {
@@ -105,24 +138,56 @@ func (c *compiler) chosen(i int) {
 	}
 	for j := range c.set.rules {
 		other := &c.set.rules[j]
-		if j != i && !other.shadow && !other.exempt && !other.spec.Unlimited && c.holds(other) && c.covers(&other.match, &ru.match) {
+		if j != i && other.counts() && c.holds(other) && c.covers(&other.match, &ru.match) {
 			return
 		}
 	}
-	names := make([]string, len(ru.key))
-	for j, k := range ru.key {
-		names[j] = c.set.keys[k].name
+	var names []string
+	for _, k := range ru.key {
+		if !c.bounded(ru, k) {
+			names = append(names, c.set.keys[k].name)
+		}
 	}
 	c.warn(indexed("rules", i)+".key", "a client that invents a new %s for each request gets a new bucket each time: "+
 		"list the valid ones in plans, or add a rule by ip for the same requests", strings.Join(names, " and "))
 }
 
-// holds says whether a part of the rule's key is beyond the client's choice, or
-// there is but one bucket.
+// holds says whether a client can not have as many buckets as it likes: there is
+// but one, or a part of the key is beyond its choice and no other part is a value
+// that it makes up. Of methods, paths and hosts it can make up some too, but a key
+// has them to tell endpoints apart.
 func (c *compiler) holds(ru *rule) bool {
-	return len(ru.key) == 0 || slices.ContainsFunc(ru.key, func(k int) bool {
-		return k == c.set.planKey || c.set.keys[k].kind == addrKey
-	})
+	bounded := len(ru.key) == 0
+	for _, k := range ru.key {
+		switch {
+		case c.bounded(ru, k):
+			bounded = true
+		case c.set.keys[k].kind == fieldKey && c.set.keys[k].field > hostField:
+			return false
+		}
+	}
+	return bounded
+}
+
+// bounded says whether the client can not make up a value of the key for requests
+// that the rule matches.
+func (c *compiler) bounded(ru *rule, k int) bool {
+	key, m := &c.set.keys[k], &ru.match
+	switch {
+	case key.kind == addrKey || k == c.set.planKey:
+		return true
+	case key.kind != fieldKey:
+		return false
+	}
+	switch key.field {
+	case methodField:
+		return len(m.methods) > 0
+	case pathField:
+		return len(m.paths) > 0 && !slices.ContainsFunc(m.paths, func(p pattern) bool { return p.tail || p.fixed < len(p.segs) })
+	case hostField:
+		return len(m.hosts) > 0 && !slices.ContainsFunc(m.hosts, func(h host) bool { return h.below })
+	}
+	return slices.ContainsFunc(m.values, func(v condition) bool { return v.field == key.field && len(v.in) > 0 })
 }
 
 // tooMany warns if rules that can match together have more limits than a request

@@ -69,9 +69,9 @@ func Num(v float64) string {
 	switch {
 	case v < 0:
 		return "-" + Num(-v)
-	case v >= 100:
+	case v >= 99.95:
 		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
+	case v >= 9.995:
 		return fmt.Sprintf("%.1f", v)
 	case v < 0.005:
 		return "0"

@@ -10,7 +10,8 @@
 //   - %2F and %5C stay encoded. They are a slash or a backslash inside a
 //     segment, not a separator: /files/a%2Fb has two segments, and
 //     /..%2Fa holds no dot segment. The same goes for every other escape of
-//     a reserved character, and for %25, so nothing is decoded twice.
+//     a reserved character, and for %25, so nothing is decoded twice. Rules may
+//     compare a path in still fewer spellings; this is the one that is forwarded.
 //   - A semicolon is an ordinary character. /a/..;/b keeps its segment "..;",
 //     as RFC 3986 says; put no upstream that cuts path parameters off before
 //     it resolves dot segments behind rules for paths.

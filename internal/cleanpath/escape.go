@@ -15,7 +15,7 @@ func appendSegment(dst []byte, seg string) []byte {
 			continue
 		}
 		v := decode(seg[i:])
-		if isUnreserved(v) && !(open > 0 && isHex(v)) {
+		if isUnreserved(v) && (open <= 0 || !isHex(v)) {
 			dst = append(dst, v)
 		} else {
 			dst = append(dst, '%', upper(seg[i+1]), upper(seg[i+2]))

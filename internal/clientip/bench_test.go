@@ -28,7 +28,7 @@ func BenchmarkClient(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				c.r.Bucket(c.r.Client(c.peer, c.header))
+				c.r.Client(c.peer, c.header)
 			}
 		})
 	}

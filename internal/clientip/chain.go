@@ -32,11 +32,11 @@ func (c *chain) next() (element string, ok bool) {
 
 // lastComma returns the index of the comma before the last element of line, or
 // -1 where line is one element. It is not ok where the element is longer than
-// MaxElementBytes or its quotes do not pair.
+// maxElementBytes or its quotes do not pair.
 func lastComma(line string) (int, bool) {
 	quoted := false
 	for i := len(line) - 1; i >= 0; i-- {
-		if len(line)-1-i > MaxElementBytes {
+		if len(line)-1-i > maxElementBytes {
 			return 0, false
 		}
 		switch {
@@ -46,7 +46,7 @@ func lastComma(line string) (int, bool) {
 			return i, true
 		}
 	}
-	return -1, len(line) <= MaxElementBytes && !quoted
+	return -1, len(line) <= maxElementBytes && !quoted
 }
 
 // isQuote reports whether a quoted string begins or ends at s[i]. A quote
@@ -56,7 +56,7 @@ func isQuote(s string, i int) bool {
 		return false
 	}
 	before := i
-	for before > 0 && i-before <= MaxElementBytes && s[before-1] == '\\' {
+	for before > 0 && i-before <= maxElementBytes && s[before-1] == '\\' {
 		before--
 	}
 	return (i-before)%2 == 0

@@ -16,26 +16,23 @@ import (
 )
 
 const (
-	// MaxElements is the number of header elements that are looked at for one
+	// maxElements is the number of header elements that are looked at for one
 	// request, from the right. A longer chain of trusted proxies ends at the
 	// last one looked at.
-	MaxElements = 64
+	maxElements = 64
 
-	// MaxElementBytes is the length of the longest element that is read. A
+	// maxElementBytes is the length of the longest element that is read. A
 	// longer one counts as one that is no address.
-	MaxElementBytes = 1024
+	maxElementBytes = 1024
 )
 
-// A Resolver finds the address of a client and the prefix it counts by. Make
-// one with New; the zero Resolver is not usable. It does not change, and many
-// goroutines may use it at once.
+// A Resolver finds the address of a client. Make one with New; the zero Resolver
+// is not usable. It does not change, and many goroutines may use it at once.
 type Resolver struct {
-	trusted    networks
-	trustUnix  bool
-	header     string
-	forwarded  bool
-	ipv4Prefix int
-	ipv6Prefix int
+	trusted   networks
+	trustUnix bool
+	header    string
+	forwarded bool
 }
 
 // Header returns the canonical name of the one header that Client wants, so
@@ -50,7 +47,7 @@ func (r *Resolver) Header() string { return r.header }
 // the right-most address over all lines that is not a trusted proxy, or the
 // left-most one of a chain that is trusted throughout.
 //
-// An element that is no address ends the walk, and so do MaxElements of them:
+// An element that is no address ends the walk, and so do maxElements of them:
 // the client is then the last trusted address seen, and nothing further left
 // is believed. An empty element is no address: it is what a proxy appends that
 // does not know its peer.
@@ -67,7 +64,7 @@ func (r *Resolver) Client(remote string, header []string) netip.Addr {
 		return last
 	}
 	chain := chain{lines: header}
-	for range MaxElements {
+	for range maxElements {
 		element, ok := chain.next()
 		if !ok {
 			break
@@ -84,29 +81,15 @@ func (r *Resolver) Client(remote string, header []string) netip.Addr {
 	return last
 }
 
+// TrustsAny reports whether there is a peer whose header would be read. Where there
+// is none, nobody needs to look the header up.
+func (r *Resolver) TrustsAny() bool { return r.trustUnix || len(r.trusted) > 0 }
+
 // Trusts reports whether remote, a peer as Client takes it, is a proxy whose
 // headers about the client are believed.
 func (r *Resolver) Trusts(remote string) bool {
 	_, trusted := r.peer(remote)
 	return trusted
-}
-
-// Bucket returns the prefix that addr counts by: addr itself for IPv4 and its
-// /64 for IPv6, unless the options say otherwise. An IPv4-mapped address counts
-// as the IPv4 address it stands for. The zero Addr has the zero Prefix.
-//
-// Bucket allocates nothing.
-func (r *Resolver) Bucket(addr netip.Addr) netip.Prefix {
-	addr = addr.Unmap()
-	bits := r.ipv6Prefix
-	if addr.Is4() {
-		bits = r.ipv4Prefix
-	}
-	prefix, err := addr.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return prefix
 }
 
 // peer returns the address of remote, if it has one, and whether it is trusted.

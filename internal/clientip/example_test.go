@@ -17,13 +17,11 @@ func ExampleResolver_Client() {
 	}
 	header := []string{"198.51.100.7, 2001:db8:1:2::9", "10.1.2.3"}
 
-	client := r.Client("10.0.0.5:40000", header)
-	fmt.Println(client, r.Bucket(client))
-	client = r.Client("192.0.2.1:40000", header)
-	fmt.Println(client, r.Bucket(client))
+	fmt.Println(r.Client("10.0.0.5:40000", header))
+	fmt.Println(r.Client("192.0.2.1:40000", header))
 	fmt.Println(r.Client("@", header).IsValid())
 	// Output:
-	// 2001:db8:1:2::9 2001:db8:1:2::/64
-	// 192.0.2.1 192.0.2.1/32
+	// 2001:db8:1:2::9
+	// 192.0.2.1
 	// false
 }

@@ -2,6 +2,7 @@ package clientip
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,9 +29,6 @@ func FuzzClient(f *testing.F) {
 			if got.Is4In6() || got.Zone() != "" {
 				t.Fatalf("Client(%q, %q) = %v, mapped or with a zone", remote, header, got)
 			}
-			if r.Bucket(got).IsValid() != got.IsValid() {
-				t.Fatalf("Bucket(%v) = %v", got, r.Bucket(got))
-			}
 			if !r.Trusts(remote) && got != r.Client(remote, nil) {
 				t.Fatalf("Client(%q, %q) = %v, though the peer is not trusted", remote, header, got)
 			}
@@ -41,7 +39,7 @@ func FuzzClient(f *testing.F) {
 		if !forwarded.Trusts(remote) {
 			return
 		}
-		appended := append(header, "for=203.0.113.9")
+		appended := slices.Concat(header, []string{"for=203.0.113.9"})
 		if got := forwarded.Client(remote, appended); got != netip.MustParseAddr("203.0.113.9") {
 			t.Fatalf("Client(%q, %q) = %v, want the proxy's word", remote, appended, got)
 		}
@@ -55,10 +53,10 @@ func reference(r *Resolver, remote string, header []string) netip.Addr {
 		return last
 	}
 	elements := strings.Split(strings.Join(header, ","), ",")
-	for n := range min(len(elements), MaxElements) {
+	for n := range min(len(elements), maxElements) {
 		element := elements[len(elements)-1-n]
 		addr, ok := referenceHost(unquote(strings.Trim(element, " \t")))
-		if len(element) > MaxElementBytes || !ok {
+		if len(element) > maxElementBytes || !ok {
 			return last
 		}
 		last = addr

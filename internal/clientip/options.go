@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Options say whom a Resolver trusts and how addresses count. The zero value
-// trusts nobody, counts IPv4 by address and IPv6 by /64.
+// Options say whom a Resolver trusts. The zero value trusts nobody.
 type Options struct {
 	// TrustedProxies are the networks whose word about a client is believed.
 	// None means that the peer is always the client. IPv4-mapped networks mean
@@ -28,22 +27,12 @@ type Options struct {
 	// parameters; any other header, also one of a single value such as
 	// X-Real-IP, as a list of addresses.
 	Header string
-
-	// IPv4Prefix is the number of leading bits, 1 to 32, by which IPv4 clients
-	// are told apart. Nil means 32. Zero is refused: it would make all of them
-	// one client.
-	IPv4Prefix *int
-
-	// IPv6Prefix is the number of leading bits, 1 to 128, by which IPv6 clients
-	// are told apart. Nil means 64. Zero is refused: it would make all of them
-	// one client.
-	IPv6Prefix *int
 }
 
 // A FieldError says which setting is unusable, and what to write instead. All
 // errors of this package are of this type, or several of it joined.
 type FieldError struct {
-	Field string // As the operator's file calls it, such as "ipv6_prefix".
+	Field string // As the operator's file calls it, such as "trusted_proxies".
 	Value string // What was given.
 	Hint  string // What is wrong, or what to write instead.
 }
@@ -58,18 +47,14 @@ func (e *FieldError) Error() string {
 func New(o Options) (*Resolver, error) {
 	trusted, trustedErr := newNetworks(o.TrustedProxies)
 	header, headerErr := headerName(o.Header)
-	ipv4, ipv4Err := prefixLength("ipv4_prefix", o.IPv4Prefix, 32, 32)
-	ipv6, ipv6Err := prefixLength("ipv6_prefix", o.IPv6Prefix, 64, 128)
-	if err := errors.Join(trustedErr, headerErr, ipv4Err, ipv6Err); err != nil {
+	if err := errors.Join(trustedErr, headerErr); err != nil {
 		return nil, err
 	}
 	return &Resolver{
-		trusted:    trusted,
-		trustUnix:  o.TrustUnix,
-		header:     header,
-		forwarded:  header == "Forwarded",
-		ipv4Prefix: ipv4,
-		ipv6Prefix: ipv6,
+		trusted:   trusted,
+		trustUnix: o.TrustUnix,
+		header:    header,
+		forwarded: header == "Forwarded",
 	}, nil
 }
 
@@ -80,23 +65,13 @@ func headerName(name string) (string, error) {
 	}
 	for i := range len(name) {
 		if !isTokenByte(name[i]) {
-			return "", &FieldError{"header", strconv.Quote(name),
-				"not the name of one header: write one such as X-Forwarded-For, X-Real-IP or Forwarded"}
+			return "", &FieldError{
+				"header", strconv.Quote(name),
+				"not the name of one header: write one such as X-Forwarded-For, X-Real-IP or Forwarded",
+			}
 		}
 	}
 	return textproto.CanonicalMIMEHeaderKey(name), nil
-}
-
-// prefixLength returns *bits, or def where bits is nil.
-func prefixLength(field string, bits *int, def, most int) (int, error) {
-	if bits == nil {
-		return def, nil
-	}
-	if *bits < 1 || *bits > most {
-		return 0, &FieldError{field, strconv.Itoa(*bits),
-			fmt.Sprintf("write a number from 1 to %d, or leave it out for %d", most, def)}
-	}
-	return *bits, nil
 }
 
 // isTokenByte reports whether c may stand in a token of RFC 9110.
