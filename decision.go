@@ -1,6 +1,9 @@
 package stint
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // Reason says in one word why a request was refused.
 type Reason string
@@ -37,6 +40,8 @@ type Result struct {
 	Shadow bool
 	// Unlimited says that the policy counts nothing.
 	Unlimited bool
+	// Unknown says that the store could not tell: the numbers mean nothing.
+	Unknown bool
 	Verdict
 }
 
@@ -115,6 +120,12 @@ func (d *Decision) Refuse(reason Reason, r Result) {
 	d.Allowed, d.Reason, d.Result = false, reason, r
 }
 
+// degrade says whether a store's error is that it answered in another way.
+func (d *Decision) degrade(err error) bool {
+	d.Degraded = errors.Is(err, ErrDegraded)
+	return d.Degraded
+}
+
 // fold reads the verdicts of charges into d.
 func (d *Decision) fold(charges []Charge, verdicts []Verdict) {
 	d.Allowed = true
@@ -126,7 +137,10 @@ func (d *Decision) fold(charges []Charge, verdicts []Verdict) {
 			Verdict: verdicts[i],
 		})
 		r := &d.Results[len(d.Results)-1]
-		if r.Shadow || r.Unlimited {
+		if r.Remaining == Unknown {
+			r.Remaining, r.Unknown = 0, true
+		}
+		if r.Shadow || r.Unlimited || r.Unknown && r.OK {
 			continue
 		}
 		if d.Policy == "" || decidesOver(r, &d.Result) {
@@ -148,6 +162,8 @@ func (d *Decision) explain() {
 	}
 	d.Reason, d.Delay = ReasonLimit, 0
 	switch {
+	case d.Unknown:
+		d.Reason = ReasonUnavailable
 	case d.Capacity == 0:
 		d.Reason = ReasonBlocked
 	case d.RetryAfter == Never:

@@ -32,6 +32,7 @@ var rooms = map[string]room{
 	"internal/accesslog":   {},
 	"redisstore":           {rooms: []string{"algo"}, modules: []string{"github.com/redis/rueidis"}},
 	"redisstore/redistest": {},
+	"failover":             {},
 	"rules":                {rooms: []string{"algo", "internal/cleanpath"}},
 	"httplimit":            {rooms: []string{"internal/clientip"}, modules: []string{"github.com/tidwall/gjson"}},
 	"gateway":              {rooms: []string{"httplimit", "internal/clientip", "internal/cleanpath"}},

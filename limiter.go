@@ -102,7 +102,7 @@ func (l *Limiter) one(ctx context.Context, p *Policy, key string, ask Ask, d *De
 		now = l.now()
 	}
 	at, v, err := store.TakeOne(ctx, now, p, key, ask)
-	if err != nil {
+	if err != nil && !d.degrade(err) {
 		return err
 	}
 	d.At, d.Verdict = at, v
@@ -114,6 +114,9 @@ func (l *Limiter) one(ctx context.Context, p *Policy, key string, ask Ask, d *De
 func (l *Limiter) conclude(p *Policy, key string, ask Ask, d *Decision) {
 	d.Policy, d.Limit, d.Cost = p.Name, p.Limit, ask.Cost
 	d.Capacity, d.Unlimited = p.capacity, p.Algorithm == nil
+	if d.Remaining == Unknown {
+		d.Remaining, d.Unknown = 0, true
+	}
 	if d.Allowed = d.OK; !d.OK {
 		d.explain()
 	}
@@ -135,7 +138,7 @@ func (l *Limiter) oneOfMany(ctx context.Context, p *Policy, key string, ask Ask,
 	s.key = append(s.key[:0], key...)
 	s.charges[0] = Charge{Policy: p, Key: s.key, Ask: ask}
 	at, err := l.settle(ctx, s.charges[:1], s.verdicts[:1])
-	if err != nil {
+	if err != nil && !d.degrade(err) {
 		return err
 	}
 	d.At, d.Verdict = at, s.verdicts[0]
@@ -179,7 +182,7 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 	}
 	verdicts := d.held.verdicts[:len(charges)]
 	at, err := l.settle(ctx, charges, verdicts)
-	if err != nil {
+	if err != nil && !d.degrade(err) {
 		d.Clear()
 		return err
 	}

@@ -22,6 +22,9 @@ type Policy struct {
 	Algorithm Algorithm
 	// Params is the limit compiled by Algorithm.
 	Params Params
+	// OnStoreFailure is what the policy wants while a shared store can not answer.
+	// It is set before the policy is used.
+	OnStoreFailure FailureMode
 
 	capacity int64
 	home     atomic.Pointer[Home]

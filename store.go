@@ -31,7 +31,7 @@ type Charge struct {
 // shared store may always use its own. Take returns the instant it used.
 //
 // An error means that the store can not tell; then nothing may be concluded from
-// the verdicts. A refusal is not an error.
+// the verdicts. The exception is [ErrDegraded]. A refusal is not an error.
 type Store interface {
 	Take(ctx context.Context, now Micros, charges []Charge, verdicts []Verdict) (Micros, error)
 }

@@ -126,7 +126,7 @@ func TestEveryFieldArrives(t *testing.T) {
 			{
 				ID: "orders", Match: rules.Match{Path: []string{"/v1/orders/{id}"}, Host: []string{"*.example.com"}}, Key: []string{"order"},
 				Limits:    []stint.Limit{limit(5, time.Minute, 0), limit(50, 24*time.Hour, 0), limit(500, 7*24*time.Hour, 0)},
-				Algorithm: "fixed_window", OnStoreFailure: rules.FailDeny, Stop: true,
+				Algorithm: "fixed_window", OnStoreFailure: stint.FailDeny, Stop: true,
 			},
 			{
 				ID: "balance", Match: rules.Match{Path: []string{"/v1/balance"}, Lacks: []string{"api_key"}}, Key: []string{"ip"},

@@ -40,7 +40,7 @@ func (b *builder) rule(r *rule) {
 		Missing: rules.Missing(r.Missing.v), Algorithm: r.Algorithm.v,
 		Cost: r.Cost.v, Free: r.Cost.n != nil && r.Cost.v == 0,
 		Shadow: r.Mode.v == "shadow", Exempt: r.Exempt.v, Stop: r.Stop.v, Unlimited: r.Unlimited.v,
-		OnStoreFailure: rules.FailureMode(r.OnStoreFailure.v),
+		OnStoreFailure: stint.FailureMode(r.OnStoreFailure.v),
 	}
 	for name, n := range map[string]*node{
 		"missing": r.Missing.n, "algorithm": r.Algorithm.n, "cost": r.Cost.n, "mode": r.Mode.n, "shadow": r.Mode.n,

@@ -48,7 +48,7 @@ func appendEach(b []byte, d *stint.Decision, member func([]byte, *stint.Result) 
 	listed := false
 	for i := range d.Results {
 		r := &d.Results[i]
-		if r.Shadow || r.Unlimited {
+		if r.Shadow || r.Unlimited || r.Unknown {
 			continue
 		}
 		if listed {

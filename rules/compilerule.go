@@ -96,10 +96,10 @@ func (c *compiler) missing(path string, r *Rule) Missing {
 // failureMode checks what happens while a store can not answer.
 func (c *compiler) failureMode(path string, r *Rule) {
 	switch f := r.OnStoreFailure; f {
-	case "", FailLocal, FailAllow, FailDeny:
+	case "", stint.FailLocal, stint.FailAllow, stint.FailDeny:
 	default:
 		c.fault(path+".on_store_failure", "%s: %s", quote(string(f)),
-			DidYouMean(string(f), []string{string(FailLocal), string(FailAllow), string(FailDeny)}))
+			DidYouMean(string(f), []string{string(stint.FailLocal), string(stint.FailAllow), string(stint.FailDeny)}))
 	}
 }
 
@@ -246,6 +246,7 @@ func (c *compiler) policy(path, name string, l stint.Limit, algorithm stint.Algo
 		c.fault(path, "%v", err)
 		return nil
 	}
+	p.OnStoreFailure = ru.spec.OnStoreFailure
 	_, queues := algorithm.(stint.QueueAlgorithm)
 	switch most := p.Capacity(); {
 	case l.Count == 0:

@@ -128,7 +128,7 @@ type Rule struct {
 	// Unlimited rules are counted in metrics and refuse nothing.
 	Unlimited bool
 	// OnStoreFailure says what a shared store's failure means for this rule.
-	OnStoreFailure FailureMode
+	OnStoreFailure stint.FailureMode
 }
 
 // Queue bounds those that wait in a leaky bucket.
@@ -161,14 +161,4 @@ const (
 	MissingSkip  Missing = "skip"  // the rule does not apply
 	MissingDeny  Missing = "deny"  // the request is refused
 	MissingShare Missing = "share" // all such requests share one bucket
-)
-
-// FailureMode is what a rule does while a shared store can not answer.
-type FailureMode string
-
-// The failure modes. The zero value is FailLocal.
-const (
-	FailLocal FailureMode = "local" // a local limiter with this server's share
-	FailAllow FailureMode = "allow"
-	FailDeny  FailureMode = "deny"
 )
