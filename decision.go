@@ -103,7 +103,7 @@ func (d *Decision) OwnKeys() {
 		n := len(r.Key)
 		r.Key, keys = keys[:n:n], keys[n:]
 	}
-	d.Key = keys[:len(keys):len(keys)]
+	d.Key = slices.Clip(keys)
 }
 
 // Clear makes d the zero Decision and keeps its storage.

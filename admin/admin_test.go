@@ -199,7 +199,7 @@ func TestTimedPassesErrorsOn(t *testing.T) {
 	want := errors.New("no")
 	timed := New(Options{}).Timed(deciderFunc(func(d *stint.Decision) error { d.Allowed = true; return want }))
 	var d stint.Decision
-	if err := timed.Decide(context.Background(), nil, &d); err != want || !d.Allowed {
+	if err := timed.Decide(context.Background(), nil, &d); !errors.Is(err, want) || !d.Allowed {
 		t.Errorf("%v, %v", err, d.Allowed)
 	}
 }

@@ -55,7 +55,7 @@ func (a *answer) restore() {
 	for i, name := range a.names {
 		values := a.values[i]
 		if old := h[name]; len(old) > 0 && !slices.Contains(a.own, name) {
-			values = append(values[:len(values):len(values)], old...)
+			values = append(slices.Clip(values), old...)
 		}
 		h[name] = values
 	}

@@ -45,7 +45,7 @@ func (b *patient) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	// In HTTP/2 a deadline that passes ends the body even if nobody waits for it.
 	// In HTTP/1 one that passed is left, since the server may go on reading.
-	if err == io.EOF || b.h2 { //nolint:errorlint // Readers return io.EOF itself.
+	if err == io.EOF || b.h2 {
 		_ = b.conn.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -66,7 +66,7 @@ func (b *body) Read(p []byte) (int, error) {
 		defer b.watch.resume()
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // Readers return io.EOF itself.
+	if err != nil && err != io.EOF {
 		b.failed.CompareAndSwap(nil, &err)
 	}
 	return n, err

@@ -6,6 +6,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -77,7 +78,7 @@ func (g *Gateway) setForwarded(h http.Header, in *http.Request) {
 func keepForwarded(h, in http.Header) {
 	for name, values := range in {
 		if speaksForOthers(name) && strings.IndexByte(name, '_') < 0 {
-			h[name] = values[:len(values):len(values)]
+			h[name] = slices.Clip(values)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		open.cut()
 	}
 	for ; ended < len(listeners); ended++ {
-		<-failed
+		_ = <-failed
 	}
 	return err
 }

@@ -109,8 +109,8 @@ func TestDrainLetsRequestsFinish(t *testing.T) {
 		return err != nil
 	})
 	select {
-	case <-g.served:
-		t.Fatal("Serve returned with a request under way")
+	case err := <-g.served:
+		t.Fatalf("Serve returned %v with a request under way", err)
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(finish)
@@ -175,8 +175,8 @@ func TestDrainWaitsForWebSockets(t *testing.T) {
 	wantStatus(t, w.answer(http.MethodGet), http.StatusSwitchingProtocols)
 	g.stop()
 	select {
-	case <-g.served:
-		t.Fatal("Serve returned with a WebSocket open")
+	case err := <-g.served:
+		t.Fatalf("Serve returned %v with a WebSocket open", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	w.send("bye")

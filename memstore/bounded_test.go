@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stint-dev/stint"
@@ -25,7 +26,7 @@ func take(t testing.TB, s stint.Store, p *stint.Policy, key string, now stint.Mi
 }
 
 func algorithms() []stint.Algorithm {
-	return append(algo.All[:len(algo.All):len(algo.All)], algo.LeakyQueue{MaxWaiting: 3})
+	return append(slices.Clip(algo.All), algo.LeakyQueue{MaxWaiting: 3})
 }
 
 func TestC072ForgetsBucketsThatAreWorthNothing(t *testing.T) {

@@ -69,7 +69,9 @@ func BenchmarkAllowOneKey(b *testing.B) {
 	p := newPolicy(b, "1000000000 per second", algo.TokenBucket)
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Allow(context.Background(), p, "198.51.100.7")
+		if _, err := l.Allow(context.Background(), p, "198.51.100.7"); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -78,7 +80,9 @@ func BenchmarkRefuseOneKey(b *testing.B) {
 	p := newPolicy(b, "1 per day", algo.TokenBucket)
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Allow(context.Background(), p, "198.51.100.7")
+		if _, err := l.Allow(context.Background(), p, "198.51.100.7"); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 
@@ -91,6 +95,8 @@ func BenchmarkNewKeys(b *testing.B) {
 	for b.Loop() {
 		i++
 		k := strconv.AppendInt(buf[:0], int64(i), 10)
-		l.Allow(context.Background(), p, string(k))
+		if _, err := l.Allow(context.Background(), p, string(k)); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -72,8 +72,10 @@ func TestEndsOfLines(t *testing.T) {
 		{"byte order mark", "\ufeff" + aLine + "\n", []string{"/a"}},
 		{"byte order mark of a second file", aLine + "\n\ufeff" + aLine + "\n", []string{"/a", "/a"}},
 		{"byte order mark only", "\ufeff", []string{"empty"}},
-		{"mixed formats", aLine + "\n" + `{"ts":1,"remote_ip":"192.0.2.1","method":"GET","uri":"/b"}` + "\nx\n" + aLine,
-			[]string{"/a", "/b", "not a known format", "/a"}},
+		{
+			"mixed formats", aLine + "\n" + `{"ts":1,"remote_ip":"192.0.2.1","method":"GET","uri":"/b"}` + "\nx\n" + aLine,
+			[]string{"/a", "/b", "not a known format", "/a"},
+		},
 		{"nul bytes", "\x00\x00\x00\n" + aLine, []string{"not a known format", "/a"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -194,8 +196,10 @@ func TestSourcesThatCannotBeRead(t *testing.T) {
 		want  string
 	}{
 		{"checksum", bytes.NewReader(damaged), 1, "after line 1: the gzip file is damaged after 84 bytes of text: gzip: invalid checksum"},
-		{"trailing rubbish", io.MultiReader(bytes.NewReader(gzipped(t, aLine+"\n")), strings.NewReader("rubbish rubbish")), 1,
-			"after line 1: something that is not gzip follows the gzip file's 84 bytes of text: gzip: invalid header"},
+		{
+			"trailing rubbish", io.MultiReader(bytes.NewReader(gzipped(t, aLine+"\n")), strings.NewReader("rubbish rubbish")), 1,
+			"after line 1: something that is not gzip follows the gzip file's 84 bytes of text: gzip: invalid header",
+		},
 		{"bad header", strings.NewReader("\x1f\x8bnot really gzip"), 0, "after line 0: the gzip file is damaged after 0 bytes of text: gzip: invalid header"},
 		{"zstd", strings.NewReader("\x28\xb5\x2f\xfd...."), 0, "after line 0: this is zstd, not text: pipe it in as UTF-8 text, or gzip it"},
 		{"bzip2", strings.NewReader("BZh91AY"), 0, "after line 0: this is bzip2, not text: pipe it in as UTF-8 text, or gzip it"},
