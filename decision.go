@@ -55,7 +55,8 @@ type Decision struct {
 	// longest wait, else the one with the smallest share left. Its Policy is empty
 	// when no enforced policy had a say.
 	Result
-	// At is the instant of the decision.
+	// At is the instant of the decision; 0 if no store was asked and the limiter has
+	// no Clock.
 	At Micros
 	// Degraded says that the store did not answer and another way decided.
 	Degraded bool

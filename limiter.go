@@ -94,7 +94,7 @@ func (l *Limiter) Reset(ctx context.Context, p *Policy, key string) error {
 // it on an error.
 func (l *Limiter) one(ctx context.Context, p *Policy, key string, ask Ask, d *Decision) error {
 	store, ok := l.Store.(OneStore)
-	if !ok || p.Algorithm == nil || len(key) > MaxKey {
+	if !ok || p == nil || p.Algorithm == nil || len(key) > MaxKey {
 		return l.oneOfMany(ctx, p, key, ask, d)
 	}
 	var now Micros
@@ -201,7 +201,10 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 func (l *Limiter) settle(ctx context.Context, charges []Charge, verdicts []Verdict) (Micros, error) {
 	counted := 0
 	for i := range charges {
-		if charges[i].Policy.Algorithm != nil {
+		switch p := charges[i].Policy; {
+		case p == nil:
+			return 0, fmt.Errorf("charge %d has no policy", i)
+		case p.Algorithm != nil:
 			counted++
 		}
 	}

@@ -171,8 +171,8 @@ func (p *place) giveBack(ctx context.Context) {
 // delay. If ctx ends first the request gives its place in the queue back and
 // Wait returns ctx.Err(); if ctx's deadline is too early it does so at once, with
 // context.DeadlineExceeded. It is called at most once for a decision, soon after
-// it was made. For a decision that is a copy or that has no
-// Results, such as that of Allow, Wait only waits.
+// it was made. For a decision made by Clone, or one without Results such as that
+// of Allow, Wait only waits.
 func (d *Decision) Wait(ctx context.Context) error {
 	if d.Delay <= 0 {
 		return nil

@@ -14,7 +14,8 @@ const MaxName = 128
 // one stood. A Policy is made by [NewPolicy] and never changed afterwards; it is
 // safe for concurrent use.
 type Policy struct {
-	// Name identifies the counters in a store.
+	// Name identifies the counters in a store. Policies of one name share them, and
+	// so need the same algorithm, except that a new one may take over for good.
 	Name string
 	// Limit is the limit as it was given.
 	Limit Limit
@@ -57,6 +58,11 @@ func NewPolicy(name string, limit Limit, algorithm Algorithm) (*Policy, error) {
 	}
 	if algorithm == nil {
 		return nil, fmt.Errorf("policy %q has no algorithm: give one, for example algo.TokenBucket", name)
+	}
+	switch algorithm.(type) {
+	case CellAlgorithm, ListAlgorithm:
+	default:
+		return nil, fmt.Errorf("policy %q: the algorithm %s is neither a CellAlgorithm nor a ListAlgorithm", name, algorithm.Name())
 	}
 	params, err := algorithm.Compile(limit)
 	if err != nil {

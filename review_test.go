@@ -131,3 +131,23 @@ func TestNobodyIsLeftInLine(t *testing.T) {
 		}
 	})
 }
+
+func TestAChargeWithoutAPolicyIsAnError(t *testing.T) {
+	l := &stint.Limiter{Store: storetest.NewReference()}
+	if _, err := l.Allow(context.Background(), nil, "k"); err == nil {
+		t.Error("Allow: no error")
+	}
+	if _, err := l.Take(context.Background(), stint.Charge{}); err == nil {
+		t.Error("Take: no error")
+	}
+}
+
+// oddAlgorithm is neither of cells nor of lists.
+type oddAlgorithm struct{ stint.Algorithm }
+
+func TestAnAlgorithmWithoutBucketsIsRefused(t *testing.T) {
+	odd := oddAlgorithm{algo.TokenBucket}
+	if _, err := stint.NewPolicy("p", stint.Limit{Count: 1, Window: time.Second}, odd); err == nil {
+		t.Error("no error")
+	}
+}

@@ -27,7 +27,7 @@ type Charge struct {
 // fit is not charged and does not refuse. The two slices have the same length;
 // charges hold at most [MaxCharges]. Charges of unlimited policies never arrive.
 //
-// now is the instant of the decision; 0 means the store's own clock, and a
+// now is the instant of the decision, below 2^53; 0 means the store's own clock, and a
 // shared store may always use its own. Take returns the instant it used.
 //
 // An error means that the store can not tell; then nothing may be concluded from

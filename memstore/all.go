@@ -34,6 +34,7 @@ type item struct {
 	twin    *item // the last item before it on the same bucket
 	state         // the bucket after the charge
 	tag     int64 // the variant that state is counted under
+	slot    int   // where the bucket is, below 0 if it has no slot yet
 	changed bool
 }
 
@@ -57,13 +58,18 @@ func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge,
 		s.ask(items, i, charges[i].Ask, now, &verdicts[i])
 		refused = refused || !verdicts[i].OK && !charges[i].Shadow
 	}
+	settled := true // whether all buckets are where they were asked
 	for i := range items {
 		switch it := &items[i]; {
 		case refused && verdicts[i].OK:
 			it.untouched(now, &verdicts[i])
 		case refused && it.twin != nil:
-		case it.changed:
+		case !it.changed:
+		case settled && it.slot >= 0 && charges[i].Cost > 0 && it.home.table.cells != nil:
+			it.segment.setCell(it.slot, it.tag, it.cell)
+		default:
 			s.put(it.segment, it.segment.find(it.hash), put{it.tag, it.hash, it.state, now, items})
+			settled = false
 		}
 	}
 	unlock(locked)
@@ -159,6 +165,7 @@ func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, v *sti
 	}
 	it.changed = it.twin != nil && it.twin.changed
 	slot := it.segment.find(it.hash)
+	it.slot = slot
 	it.cell, it.tag = stint.Cell{}, it.home.tag
 	if slot < 0 && !it.changed && s.full == RefuseNew && s.refuseNew(it.segment, ask, now, v) {
 		return

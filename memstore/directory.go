@@ -69,8 +69,8 @@ func (t *table) split(g *segment) {
 	depth := g.depth + 1
 	low, high := t.newSegment(depth), t.newSegment(depth)
 	low.last, high.last = g.last, g.last
-	low.reserve(g.used/2 + 1)
-	high.reserve(g.used/2 + 1)
+	low.reserve(splitAt + 1)
+	high.reserve(splitAt + 1)
 	for i := range g.all() {
 		h := g.hash(i)
 		half := low

@@ -134,6 +134,13 @@ func (s *Store) Take(_ context.Context, now stint.Micros, charges []stint.Charge
 			return 0, err
 		}
 	}
+	if len(charges) == 1 {
+		c := &charges[0]
+		if at, v, ok := s.takeOne(now, c.Policy, s.hash(c.Key), c.Ask); ok {
+			verdicts[0] = v
+			return at, nil
+		}
+	}
 	sc := s.borrow()
 	defer s.scratch.Put(sc)
 	return s.takeAll(sc, now, charges, verdicts)

@@ -7,22 +7,32 @@ import (
 	"github.com/stint-dev/stint"
 )
 
-// TakeOne implements [stint.OneStore]. It is one long function because a call
-// costs as much as what it does here.
-func (s *Store) TakeOne(_ context.Context, given stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
-	if len(key) > stint.MaxKey || s.full == RefuseNew || !keepable(given) {
-		return s.oneOfMany(given, p, key, ask)
+// TakeOne implements [stint.OneStore].
+func (s *Store) TakeOne(_ context.Context, now stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
+	if len(key) <= stint.MaxKey {
+		if at, v, ok := s.takeOne(now, p, max(maphash.String(s.seed, key), 1), ask); ok {
+			return at, v, nil
+		}
 	}
-	now := given
+	return s.oneOfMany(now, p, key, ask)
+}
+
+// takeOne settles a single charge of a table of cells, the usual case, without a
+// list of charges. ok is false for all others. It is one long function because a
+// call costs as much as what it does here.
+func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask stint.Ask) (now stint.Micros, v stint.Verdict, ok bool) {
+	if s.full == RefuseNew || !keepable(given) {
+		return 0, v, false
+	}
+	now = given
 	if given == 0 {
 		now = s.clock()
 	}
-	hash := max(maphash.String(s.seed, key), 1)
 	h, g := s.lock(p, hash, now)
 	cells := h.table.cells
 	if cells == nil {
 		g.mu.Unlock()
-		return s.oneOfMany(given, p, key, ask)
+		return 0, v, false
 	}
 	if given == 0 {
 		if now < g.last {
@@ -31,11 +41,11 @@ func (s *Store) TakeOne(_ context.Context, given stint.Micros, p *stint.Policy, 
 		g.last = now
 	}
 	i := g.find(hash)
-	var before stint.Cell
+	var before, after stint.Cell
 	if i >= 0 {
 		before = h.under(g.cell(i), g.tag(i), now)
 	}
-	after, v := cells.Take(before, &h.policy.Params, now, ask)
+	after, v = cells.Take(before, &h.policy.Params, now, ask)
 	crowded := false
 	switch {
 	case after == before:
@@ -49,7 +59,7 @@ func (s *Store) TakeOne(_ context.Context, given stint.Micros, p *stint.Policy, 
 	if crowded {
 		h.table.split(g)
 	}
-	return now, v, nil
+	return now, v, true
 }
 
 // oneOfMany is TakeOne as a list of one.
@@ -130,7 +140,7 @@ func (s *Store) insert(g *segment, p put) {
 	if g.full() {
 		s.live.Add(-int64(g.drop(p.now)))
 		if g.roomy() {
-			g.reserve(g.used + g.used/4)
+			g.reserve(g.more())
 		}
 	}
 	g.add(p.hash, p.tag, p.state)

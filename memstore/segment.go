@@ -117,7 +117,7 @@ func (g *buckets) setCell(i int, tag int64, c stint.Cell) {
 // add makes a slot for h, which has none, and writes its bucket.
 func (g *buckets) add(h uint64, tag int64, st state) {
 	if g.full() {
-		g.reserve(g.used + g.used/4)
+		g.reserve(g.more())
 	}
 	i := g.start(h)
 	for g.slots[i] != 0 {
@@ -137,6 +137,12 @@ func (g *buckets) full() bool { return g.used >= g.room() }
 // roomy says whether a full segment had better grow than wait for more buckets to
 // become worth nothing.
 func (g *buckets) roomy() bool { return g.used >= g.room()/4*3 }
+
+// more is the number of buckets to make room for when there is no room left: twice
+// as many while the segment is small, up to where it splits.
+func (g *buckets) more() int {
+	return max(g.used+g.used/4, min(2*g.used, splitAt+1))
+}
 
 // crowded says whether the segment should split.
 func (g *buckets) crowded() bool {
@@ -186,14 +192,33 @@ func (g *buckets) all() iter.Seq[int] {
 	}
 }
 
-// expires is the instant from which the bucket at slot i is worth nothing.
+// expires is the instant from which the bucket at slot i is worth nothing, under
+// the limit it was counted under and under the one that came last, whatever is
+// later: a refusal does not write the bucket, and promises a wait all the same.
 func (g *buckets) expires(i int) stint.Micros {
-	t := g.table
-	p := t.variant(g.tag(i))
-	if t.lists != nil {
-		return t.lists.ExpiresList(g.list(i), &p.Params)
+	t, tag := g.table, g.tag(i)
+	at := t.expires(g, i, &t.variant(tag).Params)
+	if h := t.latest.Load(); h.tag != tag {
+		at = max(at, t.expiresUnder(g, i, h))
 	}
-	return t.cells.Expires(g.cell(i), &p.Params)
+	return at
+}
+
+// expires is the instant from which the bucket at slot i is worth nothing under p.
+func (t *table) expires(g *buckets, i int, p *stint.Params) stint.Micros {
+	if t.lists != nil {
+		return t.lists.ExpiresList(g.list(i), p)
+	}
+	return t.cells.Expires(g.cell(i), p)
+}
+
+// expiresUnder is expires for a bucket that was counted under another limit.
+func (t *table) expiresUnder(g *buckets, i int, h *home) stint.Micros {
+	if t.lists != nil {
+		return t.expires(g, i, &h.policy.Params)
+	}
+	c := g.cell(i)
+	return t.cells.Expires(h.under(c, g.tag(i), max(h.since, c.At)), &h.policy.Params)
 }
 
 // clear marks the segment as gone and lets go of its buckets.

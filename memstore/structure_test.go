@@ -322,9 +322,12 @@ func TestNothingIsLockedWhileASegmentSplits(t *testing.T) {
 	h := s.home(p, start)
 	first, second := []byte("first"), []byte("another")
 	g, other := h.table.segment(s.hash(first)), h.table.segment(s.hash(second))
-	for i := 0; g.id >= other.id; i++ {
+	for i := 0; g == other; i++ {
 		second = fmt.Append(nil, i)
 		other = h.table.segment(s.hash(second))
+	}
+	if g.id > other.id { // the one to split is locked, and let go of, first
+		first, second, g, other = second, first, other, g
 	}
 	for i := range splitAt {
 		g.add(s.hash(first)+uint64(i)+1, h.tag, state{cell: stint.Cell{At: start, Used: 1}})

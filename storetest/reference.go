@@ -73,7 +73,7 @@ func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Ch
 		after, v := r.take(before, c, now, c.Ask)
 		verdicts[i] = v
 		refused = refused || !v.OK && !c.Shadow
-		if after.isOther(before) {
+		if after.isOther(r.under(before, c.Policy, now)) {
 			charged[n] = after
 		}
 	}
