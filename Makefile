@@ -1,7 +1,7 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-TEST_NEEDS  := gcc
+TEST_NEEDS  := gcc redis-server
 BENCH_NEEDS := nginx
 FUZZTIME    ?= 10s
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)

@@ -1,0 +1,152 @@
+-- The twin of bucket.go: token_bucket, leaky_bucket.
+-- A cell is the instant of the last charge and the debt then.
+-- p: gain, price, burst, full
+
+local function up(a, b)
+  return floor((a + b - 1) / b)
+end
+
+-- forgiven is the time that pays off debt.
+local function forgiven(debt, gain)
+  if gain == 1 or debt <= 0 then
+    return debt
+  end
+  if debt <= gain then
+    return 1
+  end
+  return up(debt, gain)
+end
+
+-- owed returns the debt at now, how far now is behind the cell, and the instant of
+-- the cell, which is now if the cell had to be moved.
+local function owed(at, used, p, now)
+  local elapsed = now - at
+  if elapsed < 0 then
+    if -elapsed <= p[4] and used > 0 then
+      return used, -elapsed, at
+    end
+    return used, 0, now
+  end
+  if elapsed < p[4] or elapsed < forgiven(used, p[1]) then
+    local debt = used - elapsed * p[1]
+    if debt < 0 then
+      debt = 0
+    end
+    return debt, 0, at
+  end
+  return 0, 0, at
+end
+
+-- charge returns the debt after the ask, as if it fitted, and false for a cost that
+-- no bucket has room for.
+local function charge(debt, p, cost, forced)
+  local price = p[2]
+  if cost > 0 and not forced and cost <= p[3] then
+    return debt + cost * price, true
+  end
+  local most = floor(MAX / price)
+  if cost == 0 then
+    return debt + price, true
+  end
+  if cost < -most then
+    return 0, true
+  end
+  if cost < 0 then
+    return max(0, debt + cost * price), true
+  end
+  if not forced then
+    return debt, false
+  end
+  if cost > most then
+    return MAX, true
+  end
+  return min(debt + cost * price, MAX), true
+end
+
+local function take(at, used, _, p, now, cost, forced)
+  local most = p[3] * p[2]
+  if most == 0 then
+    return forced or cost < 0, at, used, 0
+  end
+  local debt, lag, moved = owed(at, used, p, now)
+  local after, ok = charge(debt, p, cost, forced)
+  if not forced and cost >= 0 then
+    ok = ok and after <= most
+  end
+  if cost == 0 then
+    return ok, at, used, 0
+  end
+  if ok then
+    return true, now + lag, after, 0
+  end
+  return false, moved, used, 0
+end
+
+-- expires returns the instant from which the cell is worth nothing, and until when
+-- to keep it: twice as long, so that the next charges need not move the expiry.
+local function expires(at, used, _, p)
+  if used == 0 or p[3] == 0 then
+    return 0, 0
+  end
+  local debt = forgiven(used, p[1])
+  return at + debt, at + 2 * debt
+end
+
+-- inUnits turns a debt counted in the price of old into one counted in p.
+local function inUnits(debt, old, p)
+  local price, burst = p[2], p[3]
+  if old == price then
+    return min(debt, burst * price)
+  end
+  local whole, rest = floor(debt / old), debt % old
+  if whole >= burst then
+    return burst * price
+  end
+  if rest > 0 then
+    local coarse = up(rest, floor(MAX / price))
+    rest = min(price, up(up(rest, coarse) * price, floor(old / coarse)))
+  end
+  return whole * price + rest
+end
+
+-- complete computes the last of the params, which is not kept beside a cell.
+local function complete(p)
+  p[4] = p[4] or up(p[3] * p[2], p[1])
+end
+
+local function carry(at, used, _, old, p, now)
+  if old[3] == 0 or p[3] == 0 then
+    return 0, 0, 0
+  end
+  complete(old)
+  local debt, lag, moved = owed(at, used, old, now)
+  local other = owed(moved, inUnits(used, old[2], p), p, now)
+  return now + lag, min(inUnits(debt, old[2], p), other), 0
+end
+
+-- spent is how many units are not free at now.
+local function spent(at, used, _, p, now)
+  if p[3] == 0 then
+    return 0
+  end
+  complete(p)
+  return up(owed(at, used, p, now), p[2])
+end
+
+local function capacity(p)
+  return p[3]
+end
+
+-- back gives up to cost back that was charged at some instant before.
+local function back(at, used, _, p, now, cost)
+  local _, a, u = take(at, used, 0, p, now, -cost, false)
+  return a, u, 0
+end
+
+return {
+  take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
+  owed = owed, charge = charge, forgiven = forgiven, up = up,
+  zero = 0, params = 3,
+  narrow = '<BI5I7I5I2I5I3', below = 2^40, fits = {2^16, 2^40, 2^24},
+  wide = '<BI5I7I7I7I7I7',
+}

@@ -1,0 +1,121 @@
+-- The twin of slidingwindow.go: sliding_window_counter.
+-- A cell is the instant of the last charge, the cost charged in its window, and
+-- that in the window before.
+-- p: limit, window, tick, ticks
+
+local function up(a, b)
+  return floor((a + b - 1) / b)
+end
+
+local function endOf(t, window)
+  return t - t % window + window
+end
+
+-- counts returns the counts of the window of time and of the one before.
+local function counts(at, used, prior, window, time)
+  local start = time - time % window
+  if at >= start then
+    return used, prior
+  end
+  if at >= start - window then
+    return 0, used
+  end
+  return 0, 0
+end
+
+-- weighed is the part of previous that still counts at time, rounded up.
+local function weighed(previous, p, time)
+  if previous == 0 then
+    return 0
+  end
+  local left = p[4] - floor(time % p[2] / p[3])
+  return up(min(previous, floor(MAX / p[4])) * left, p[4])
+end
+
+local function take(at, used, prior, p, now, cost, forced)
+  local limit, window = p[1], p[2]
+  if limit == 0 then
+    return forced or cost < 0, at, used, prior
+  end
+  local time, moved = now, at
+  if at > now then
+    if used + prior > 0 and at - now <= endOf(at, window) + window - at then
+      time = at
+    else
+      moved = now
+    end
+  end
+  local current, previous = counts(moved, used, prior, window, time)
+  local n, after, ok = max(cost, 1), 0, true
+  if cost < 0 then
+    local back = -max(cost, -MAX)
+    previous = max(0, previous - max(0, back - current))
+    after = max(0, current - back)
+  elseif forced then
+    after = min(current + min(n, MAX), MAX)
+  else
+    after = current + min(n, MAX)
+    ok = n <= limit - current - weighed(previous, p, time)
+  end
+  if cost == 0 then
+    return ok, at, used, prior
+  end
+  if ok then
+    return true, time, after, previous
+  end
+  return false, moved, used, prior
+end
+
+local function expires(at, used, prior, p)
+  if used + prior == 0 or p[1] == 0 then
+    return 0, 0
+  end
+  local ends = endOf(at, p[2])
+  if used > 0 then
+    ends = ends + p[2]
+  end
+  return ends, ends
+end
+
+local function carry(at, used, prior, old, p, now)
+  if old[2] == p[2] or old[1] == 0 then
+    return at, used, prior
+  end
+  if not old[4] then
+    old[3] = up(old[2], floor(MAX / max(old[1], 1)))
+    old[4] = up(old[2], old[3])
+  end
+  local time = max(now, at)
+  local current, previous = counts(at, used, prior, old[2], time)
+  return at, current + weighed(previous, old, time), 0
+end
+
+local function spent(at, used, prior, p, now)
+  if p[1] == 0 then
+    return 0
+  end
+  local _, count = carry(at, used, prior, p, {0, 0}, now)
+  return count
+end
+
+-- back gives up to cost back that was charged at the instant time.
+local function back(at, used, prior, p, _, cost, time)
+  local ends = endOf(time, p[2])
+  if endOf(at, p[2]) == ends then
+    used = max(0, used - cost)
+  elseif endOf(at, p[2]) == ends + p[2] then
+    prior = max(0, prior - cost)
+  end
+  return at, used, prior
+end
+
+local function capacity(p)
+  return p[1]
+end
+
+return {
+  take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
+  zero = 0, params = 2, three = true,
+  narrow = '<BI5I7I3I3I3I5', below = 2^24, fits = {2^24, 2^40},
+  wide = '<BI5I7I7I7I7I7',
+}

@@ -1,0 +1,38 @@
+package redisstore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+var (
+	// ErrUnavailable is in every error that means that Redis can not tell now: it is
+	// not there, did not answer in time, or said that it can not do it.
+	ErrUnavailable = errors.New("redis is unavailable")
+	// ErrForeign means that the key of a bucket holds something else: a value of
+	// another type, or bytes that are no bucket. Nothing of the request was written.
+	ErrForeign = errors.New("the key holds something that is not a bucket")
+	// ErrClosed means that the store has been closed.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// errOverloaded is the cause of an ErrUnavailable.
+var errOverloaded = errors.New("too many requests wait for an answer")
+
+// unavailable wraps the cause of a failure. Causes come from the network or from
+// Redis; neither knows a password.
+func unavailable(cause error) error {
+	if errors.Is(cause, rueidis.ErrClosing) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, errors.New("not connected"))
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
+}
+
+// isNoScript says whether Redis does not know the script.
+func isNoScript(err error) bool {
+	var e *rueidis.RedisError
+	return errors.As(err, &e) && strings.HasPrefix(e.Error(), "NOSCRIPT")
+}

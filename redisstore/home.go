@@ -1,0 +1,84 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+
+	"github.com/stint-dev/stint"
+)
+
+// home is what a store knows of a policy.
+type home struct {
+	policy *stint.Policy
+	cells  stint.CellAlgorithm // nil for an algorithm of lists
+	packed []byte              // the policy in the script's argument, since left 0
+	words  int                 // numbers of an answer
+	width  int                 // its bytes, with a flag before
+	since  atomic.Int64        // when this store first used the policy, on the clock of Redis; 0 before
+}
+
+// Bytes of a policy in the script's argument, and where since is.
+const (
+	policyBytes = 8 * 8
+	sinceAt     = 6 * 8
+)
+
+// home finds or makes the home of a policy.
+func (s *Store) home(p *stint.Policy) (*home, error) {
+	known := p.Home()
+	if known != nil && known.Store == stint.Store(s) {
+		return known.Counts.(*home), nil
+	}
+	if h, ok := s.homes.Load(p); ok {
+		return h.(*home), nil
+	}
+	h, err := newHome(p)
+	if err != nil {
+		return nil, err
+	}
+	s.homesMu.Lock()
+	defer s.homesMu.Unlock()
+	known = p.Home()
+	switch {
+	case known == nil:
+		p.SetHome(&stint.Home{Store: s, Counts: h})
+	case known.Store == stint.Store(s):
+		return known.Counts.(*home), nil
+	default:
+		kept, _ := s.homes.LoadOrStore(p, h)
+		return kept.(*home), nil
+	}
+	return h, nil
+}
+
+func newHome(p *stint.Policy) (*home, error) {
+	id, err := twinOf(p.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	h := &home{policy: p, packed: make([]byte, 0, policyBytes)}
+	for _, n := range p.Params {
+		h.packed = appendDouble(h.packed, float64(n))
+	}
+	h.packed = appendDouble(appendDouble(h.packed, 0), float64(id))
+	if h.cells, _ = p.Algorithm.(stint.CellAlgorithm); h.cells != nil {
+		h.words = h.cells.Words()
+	} else {
+		h.words = 4
+	}
+	h.width = 1 + 8*h.words
+	return h, nil
+}
+
+// appendTo appends the policy as the script reads it.
+func (h *home) appendTo(dst []byte) []byte {
+	n := len(dst)
+	dst = append(dst, h.packed...)
+	binary.LittleEndian.PutUint64(dst[n+sinceAt:], math.Float64bits(float64(h.since.Load())))
+	return dst
+}
+
+func appendDouble(dst []byte, x float64) []byte {
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(x))
+}

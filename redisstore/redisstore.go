@@ -1,0 +1,153 @@
+// Package redisstore keeps buckets in Redis or Valkey, for servers that share
+// their limits.
+//
+// All charges of a request are settled by one call of one script, at one instant
+// of the clock of Redis, all or none. Requests that come while a call is under way
+// leave together in the next one; there is no timer, and a request that comes
+// alone leaves at once. A call is never sent twice: one whose answer is missing may
+// have counted.
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stint-dev/stint"
+)
+
+// Store keeps buckets in Redis. It is safe for concurrent use. It connects when it
+// is first asked and as often as it must; until then every answer is an
+// [ErrUnavailable].
+type Store struct {
+	options Options
+	script  script
+	link    link
+
+	homes    sync.Map // *stint.Policy → *home, for policies at home in another store
+	homesMu  sync.Mutex
+	lanes    []atomic.Pointer[lane]
+	requests sync.Pool
+	running  sync.WaitGroup // calls under way
+	closed   atomic.Bool
+}
+
+var _ stint.Store = (*Store)(nil)
+
+// New returns a store. It does not connect; its errors are those of the options.
+func New(o Options) (*Store, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{options: o, script: newScript()}
+	s.link.options = o
+	n := 1
+	if o.Cluster {
+		n = slots
+	}
+	s.lanes = make([]atomic.Pointer[lane], n)
+	return s, nil
+}
+
+// Open is New for a URL; see [ParseURL].
+func Open(url string) (*Store, error) {
+	o, err := ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return New(o)
+}
+
+// Close ends the store: requests that wait get [ErrClosed], calls under way are
+// waited for.
+func (s *Store) Close() {
+	if s.closed.Swap(true) {
+		return
+	}
+	s.link.close()
+	for i := range s.lanes {
+		if l := s.lanes[i].Load(); l != nil {
+			l.mu.Lock()   // whoever saw the store open has begun its call
+			l.mu.Unlock() //nolint:staticcheck // empty on purpose
+		}
+	}
+	s.running.Wait()
+}
+
+// Take implements [stint.Store]. now is ignored unless the options say that the
+// clock is the client's. If ctx ends before the answer is there Take returns its
+// error; whether the charges were counted is then not known.
+func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	if len(charges) != len(verdicts) || len(charges) > stint.MaxCharges {
+		return 0, fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d",
+			len(charges), len(verdicts), stint.MaxCharges)
+	}
+	if len(charges) == 0 {
+		return now, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if !s.options.ClientClock {
+		now = 0
+	}
+	if s.options.Cluster {
+		return s.takeGroups(ctx, now, charges, verdicts)
+	}
+	r := s.borrow()
+	if err := s.fill(r, now, charges); err != nil {
+		s.requests.Put(r)
+		return 0, err
+	}
+	return s.settle(ctx, r, charges, verdicts)
+}
+
+// settle sends a request, waits for its answer and reads it.
+func (s *Store) settle(ctx context.Context, r *request, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	if err := s.lane(r.slot).add(r); err != nil {
+		s.requests.Put(r)
+		return 0, err
+	}
+	if err := r.wait(ctx); err != nil {
+		return 0, err
+	}
+	at, err := r.at, r.err
+	if err == nil {
+		err = r.read(charges, verdicts)
+	}
+	s.requests.Put(r)
+	return at, err
+}
+
+// lane finds or makes the lane of a slot.
+func (s *Store) lane(slot uint16) *lane {
+	if len(s.lanes) == 1 {
+		slot = 0
+	}
+	if l := s.lanes[slot].Load(); l != nil {
+		return l
+	}
+	s.lanes[slot].CompareAndSwap(nil, &lane{store: s})
+	return s.lanes[slot].Load()
+}
+
+// call runs the script once. EVALSHA by a server that does not know the script
+// does nothing, so that it may be followed by EVAL.
+func (s *Store) call(keys []string, args ...string) (string, error) {
+	c, err := s.link.client()
+	if err != nil {
+		return "", err
+	}
+	ctx := context.Background()
+	n := int64(len(keys))
+	answer, err := c.Do(ctx, c.B().Evalsha().Sha1(s.script.sha).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	if isNoScript(err) {
+		answer, err = c.Do(ctx, c.B().Eval().Script(s.script.text).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	}
+	if err != nil {
+		return "", unavailable(err)
+	}
+	return answer, nil
+}

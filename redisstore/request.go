@@ -1,0 +1,251 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/stint-dev/stint"
+)
+
+// request is one caller's charges on their way. It belongs to its caller while it
+// waits, and to the lane once the caller has gone.
+type request struct {
+	now  stint.Micros
+	slot uint16
+	keys []byte // of all charges, one behind the other
+	asks asks
+
+	orphan bool // nobody waits for the answer
+	state  atomic.Int32
+	done   chan struct{}
+	at     stint.Micros
+	answer string
+	err    error
+}
+
+// ask is one charge, as far as the script needs it.
+type ask struct {
+	home  *home
+	end   int // of the key in keys
+	cost  int64
+	flags byte
+	taken stint.Micros // with flagBack, when
+}
+
+// asks are the charges of one request.
+type asks []ask
+
+// has says whether one of the charges has this key; keys are those of all.
+func (a asks) has(key string, keys []byte) bool {
+	start := 0
+	for i := range a {
+		if string(keys[start:a[i].end]) == key {
+			return true
+		}
+		start = a[i].end
+	}
+	return false
+}
+
+// Flags of a charge in the script's argument. The last charge of a request has
+// flagLast.
+const (
+	flagForced = 1 << iota
+	flagShadow
+	flagAgain // a charge before it in the request has the same bucket
+	flagLast
+	flagBack // takes back what was charged at an instant; always the last
+)
+
+// What can be said of a request.
+const (
+	waiting = iota // for a call
+	sent           // and not answered
+	answered
+	gone // its caller
+)
+
+// borrow returns a request nobody uses.
+func (s *Store) borrow() *request {
+	r, _ := s.requests.Get().(*request)
+	if r == nil {
+		r = &request{done: make(chan struct{}, 1)}
+	}
+	r.keys, r.asks = r.keys[:0], r.asks[:0]
+	r.answer, r.err, r.orphan = "", nil, false
+	r.state.Store(waiting)
+	return r
+}
+
+// fill copies what the script needs of charges.
+func (s *Store) fill(r *request, now stint.Micros, charges []stint.Charge) error {
+	r.now = now
+	for i := range charges {
+		if err := s.add(r, &charges[i]); err != nil {
+			return err
+		}
+	}
+	r.asks[len(r.asks)-1].flags |= flagLast
+	return nil
+}
+
+// add appends a charge to a request.
+func (s *Store) add(r *request, c *stint.Charge) error {
+	if len(c.Key) > stint.MaxKey {
+		return fmt.Errorf("key of %d bytes: at most %d", len(c.Key), stint.MaxKey)
+	}
+	h, err := s.home(c.Policy)
+	if err != nil {
+		return err
+	}
+	r.keys = appendKey(r.keys, s.options.Prefix, c.Policy.Name, c.Key)
+	a := ask{home: h, end: len(r.keys), cost: clamp(c.Cost)}
+	if c.Forced {
+		a.flags |= flagForced
+	}
+	if c.Shadow {
+		a.flags |= flagShadow
+	}
+	r.asks = append(r.asks, a)
+	return nil
+}
+
+// clamp brings a cost to where doubles hold it. Beyond it all costs are alike.
+func clamp(cost int64) int64 {
+	return max(-stint.MaxUnits-1, min(cost, stint.MaxUnits+1))
+}
+
+// wait blocks until the answer is there. On an error the request is no longer the
+// caller's.
+func (r *request) wait(ctx context.Context) error {
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+	}
+	if r.state.CompareAndSwap(waiting, gone) || r.state.CompareAndSwap(sent, gone) {
+		return ctx.Err()
+	}
+	<-r.done
+	return nil
+}
+
+// end hands the answer to the caller, or returns false if they have gone.
+func (r *request) end(at stint.Micros, answer string, err error) bool {
+	r.at, r.answer, r.err = at, answer, err
+	if r.orphan || !r.state.CompareAndSwap(sent, answered) {
+		return false
+	}
+	r.done <- struct{}{}
+	return true
+}
+
+// width is how many bytes the answer has.
+func (r *request) width() int {
+	n := 0
+	for i := range r.asks {
+		n += r.asks[i].home.width
+	}
+	return n
+}
+
+// Flags of a charge in the script's answer.
+const (
+	flagOK        = 1
+	flagForeign   = 2
+	flagWrongType = 4
+	flagUnasked   = 8 // another charge of the request has one of these
+)
+
+// errDiffers can not be: the script and the algorithm decided differently.
+var errDiffers = errors.New("the script and the algorithm disagree: servers of different versions share the store")
+
+// read turns the answer into verdicts: the script tells which cell a charge met,
+// and the algorithm tells of the cell what the script has decided.
+func (r *request) read(charges []stint.Charge, verdicts []stint.Verdict) error {
+	if err := r.fault(); err != nil {
+		return err
+	}
+	refused := r.refused()
+	rest := r.answer
+	for i := range r.asks {
+		h := r.asks[i].home
+		if !h.read(rest[:h.width], r.at, charges[i].Ask, refused, &verdicts[i]) {
+			return fmt.Errorf("policy %q: %w", h.policy.Name, errDiffers)
+		}
+		rest = rest[h.width:]
+	}
+	return nil
+}
+
+// fault is what the answer says is wrong with the bucket of a charge.
+func (r *request) fault() error {
+	rest := r.answer
+	for i := range r.asks {
+		h := r.asks[i].home
+		switch rest[0] {
+		case flagForeign:
+			return fmt.Errorf("policy %q: %w", h.policy.Name, ErrForeign)
+		case flagWrongType:
+			return fmt.Errorf("policy %q: %w, its type is another", h.policy.Name, ErrForeign)
+		}
+		rest = rest[h.width:]
+	}
+	return nil
+}
+
+// refused says whether the answer says that a charge that is no shadow does not
+// fit.
+func (r *request) refused() bool {
+	rest := r.answer
+	for i := range r.asks {
+		if rest[0] != flagOK && r.asks[i].flags&flagShadow == 0 {
+			return true
+		}
+		rest = rest[r.asks[i].home.width:]
+	}
+	return false
+}
+
+// read reads the verdict of one charge, in a request that is refused or not. It is
+// false if the algorithm does not agree.
+func (h *home) read(answer string, at stint.Micros, ask stint.Ask, refused bool, v *stint.Verdict) bool {
+	ok := answer[0] == flagOK
+	if h.cells == nil {
+		*v = stint.Verdict{
+			OK: ok, Remaining: word(answer, 0), RetryAfter: wait(word(answer, 1)),
+			ResetAfter: wait(word(answer, 2)), NextAfter: wait(word(answer, 3)),
+		}
+		return true
+	}
+	cell := stint.Cell{At: stint.Micros(word(answer, 0)), Used: word(answer, 1)}
+	if len(answer) > 1+2*8 {
+		cell.Prior = word(answer, 2)
+	}
+	if refused && ok {
+		_, *v = h.cells.Take(cell, &h.policy.Params, at, stint.Ask{})
+		v.OK, v.RetryAfter = true, 0
+		return true
+	}
+	_, *v = h.cells.Take(cell, &h.policy.Params, at, ask)
+	return v.OK == ok
+}
+
+// word reads the i-th number behind the flags.
+func word(answer string, i int) int64 {
+	b := answer[1+8*i : 9+8*i]
+	return int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(b))))
+}
+
+// wait reads a duration; below 0 it is never.
+func wait(n int64) time.Duration {
+	if n < 0 {
+		return stint.Never
+	}
+	return time.Duration(n) * time.Microsecond
+}
