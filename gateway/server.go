@@ -73,11 +73,10 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		l := listener{Listener: l, stall: orDefault(s.StallTimeout, DefaultStallTimeout), open: open}
 		go func() { failed <- h.Serve(l) }()
 	}
-	var err error
-	ended := 0
+	var errs []error
 	select {
-	case err = <-failed:
-		ended++
+	case err := <-failed:
+		errs = append(errs, err)
 	case <-ctx.Done():
 		s.announce(h)
 	}
@@ -87,10 +86,11 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		_ = h.Close()
 		open.cut()
 	}
-	for ; ended < len(listeners); ended++ {
-		_ = <-failed
+	first := errors.Join(errs...)
+	for len(errs) < len(listeners) { // The others end because of the first, or of the drain.
+		errs = append(errs, <-failed)
 	}
-	return err
+	return first
 }
 
 // newHTTP returns the server of net/http.

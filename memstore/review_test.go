@@ -32,11 +32,11 @@ func charge(p *stint.Policy, key string, cost int64) stint.Charge {
 	return stint.Charge{Policy: p, Key: []byte(key), Ask: stint.Ask{Cost: cost}}
 }
 
-// settle takes several charges together.
-func settle(t testing.TB, s stint.Store, now stint.Micros, charges ...stint.Charge) []stint.Verdict {
+// settle takes several charges together, at t0.
+func settle(t testing.TB, s stint.Store, charges ...stint.Charge) []stint.Verdict {
 	t.Helper()
 	v := make([]stint.Verdict, len(charges))
-	if _, err := s.Take(context.Background(), now, charges, v); err != nil {
+	if _, err := s.Take(context.Background(), t0, charges, v); err != nil {
 		t.Fatal(err)
 	}
 	return v
@@ -115,7 +115,7 @@ func TestTwoLimitsOfOneNameInOneRequest(t *testing.T) {
 			{charge(few, "k", 0)},
 			{charge(many, "k", 0)},
 		} {
-			got, want := settle(t, s, t0, request...), settle(t, r, t0, request...)
+			got, want := settle(t, s, request...), settle(t, r, request...)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s:\ngot  %+v\nwant %+v", a.Name(), got, want)
 			}
@@ -163,10 +163,10 @@ func TestRefuseNewEvictsNobody(t *testing.T) {
 	for _, a := range algorithms() {
 		p := newPolicy(t, "5 per hour", a)
 		s := almostFull(t, p)
-		settle(t, s, t0, charge(p, "a", 1), charge(p, "b", 1), charge(p, "c", 1))
+		settle(t, s, charge(p, "a", 1), charge(p, "b", 1), charge(p, "c", 1))
 		shadow := charge(p, "d", 1)
 		shadow.Shadow = true
-		if v := settle(t, s, t0, shadow, shadow, charge(p, "d", 1)); v[2].OK {
+		if v := settle(t, s, shadow, shadow, charge(p, "d", 1)); v[2].OK {
 			t.Errorf("%s: a new key passed behind its shadow in a full store", a.Name())
 		}
 		if st := s.Stats(); st.Evicted != 0 {
@@ -200,7 +200,7 @@ func TestReturnsToItsBound(t *testing.T) {
 		for i := range stint.MaxCharges {
 			request = append(request, charge(p, fmt.Sprint("k", i), 1))
 		}
-		for i, v := range settle(t, s, t0, request...) {
+		for i, v := range settle(t, s, request...) {
 			if v.Remaining != 4 {
 				t.Errorf("charge %d: %+v", i, v)
 			}

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/stint-dev/stint"
 )
@@ -68,8 +69,11 @@ func (s *Store) split(g *groups, now stint.Micros) error {
 		}
 	}
 	for i := range g.list {
-		asks := g.list[i].asks
-		asks[len(asks)-1].flags |= flagLast
+		r := g.list[i].request
+		r.asks[len(r.asks)-1].flags |= flagLast
+		if len(g.list) > 1 {
+			r.split()
+		}
 	}
 	return nil
 }
@@ -122,7 +126,7 @@ func (s *Store) readAll(g *groups, failed bool) (at stint.Micros, err error) {
 			err = e
 		}
 		if took && (refused || failed) {
-			s.takeBack(g, l)
+			s.takeBack(l)
 		}
 	}
 	return at, err
@@ -130,38 +134,46 @@ func (s *Store) readAll(g *groups, failed bool) (at stint.Micros, err error) {
 
 // read reads the answer of one group.
 func (g *groups) read(l *group, refused bool) error {
-	rest := l.answer
+	took, rest := !l.refused(), l.answer
 	for i := range l.asks {
-		a, h := &l.asks[i], l.asks[i].home
-		answer := rest[:h.width]
-		rest = rest[h.width:]
+		a := &l.asks[i]
+		answer := rest[:a.width]
+		rest = rest[a.width:]
 		c, v := &g.charges[l.charges[i]], &g.verdicts[l.charges[i]]
-		if answer[0] == flagOK && refused {
-			answer = l.firstAnswer(i)
+		if took && refused && answer[0] == flagOK {
+			*v = a.home.look(l.firstAnswer(i), l.at)
+			continue
 		}
-		if !h.read(answer, l.at, c.Ask, refused, v) {
-			return errDiffers
-		}
-		if h.cells == nil && answer[0] == flagOK && refused && !l.refused() && a.cost > 0 {
-			// The script told of the list as it is with the charge.
-			v.Remaining = min(v.Remaining+a.cost, h.policy.Capacity())
-			v.RetryAfter = 0
+		if !a.home.read(answer, l.at, c.Ask, refused, v) {
+			return fmt.Errorf("policy %q: %w", a.home.policy.Name, errDiffers)
 		}
 	}
 	return nil
 }
 
+// look reads what a charge that fits is told when another group was refused: of the
+// bucket as it was.
+func (h *home) look(answer string, at stint.Micros) (v stint.Verdict) {
+	if h.cells == nil {
+		v = stint.Verdict{Remaining: word(answer, 4), ResetAfter: wait(word(answer, 5)), NextAfter: wait(word(answer, 6))}
+	} else {
+		_, v = h.cells.Take(cellOf(answer), &h.policy.Params, at, stint.Ask{})
+	}
+	v.OK, v.RetryAfter = true, 0
+	return v
+}
+
 // firstAnswer is the answer about the first charge of the group with the bucket of
 // the i-th, which met the bucket as it was.
 func (l *group) firstAnswer(i int) string {
-	key, rest := l.key(i), l.answer
-	for j := range l.asks {
-		if string(l.key(j)) == string(key) && l.asks[j].home.width == l.asks[i].home.width {
-			return rest[:l.asks[j].home.width]
+	rest := l.answer
+	for j := range i {
+		if l.asks[j].width == l.asks[i].width && string(l.key(j)) == string(l.key(i)) {
+			break
 		}
-		rest = rest[l.asks[j].home.width:]
+		rest = rest[l.asks[j].width:]
 	}
-	return ""
+	return rest[:l.asks[i].width]
 }
 
 // key is the key of the i-th charge.
@@ -173,24 +185,25 @@ func (r *request) key(i int) []byte {
 	return r.keys[start:r.asks[i].end]
 }
 
-// takeBack sends what takes the charges of a group back. Nobody waits for it.
-func (s *Store) takeBack(g *groups, l *group) {
+// takeBack sends what takes the charges of a group back, the last one first.
+// Nobody waits for it.
+func (s *Store) takeBack(l *group) {
 	rest := l.answer
-	for i := range l.asks {
+	for i := len(l.asks) - 1; i >= 0; i-- {
 		a := &l.asks[i]
-		answer := rest[:a.home.width]
-		rest = rest[a.home.width:]
+		answer := rest[len(rest)-a.width:]
+		rest = rest[:len(rest)-a.width]
 		if answer[0] != flagOK || a.cost == 0 {
 			continue
 		}
 		r := s.borrow()
 		r.slot, r.now, r.orphan = l.slot, l.now, true
 		r.keys = append(r.keys, l.key(i)...)
-		back := ask{home: a.home, end: len(r.keys), cost: a.cost, flags: flagLast | flagBack, taken: l.at}
+		back := ask{home: a.home, end: len(r.keys), cost: a.cost, width: a.home.width, flags: flagLast | flagBack}
 		if a.cost < 0 {
 			back.cost, back.flags = a.home.givenBack(answer, l.at, a.cost), flagLast|flagForced
-		} else if at := stint.Micros(word(answer, 0)); a.home.cells != nil && at > l.at {
-			back.taken = at
+		} else {
+			back.taken = a.home.takenAt(answer, l.at, stint.Ask{Cost: a.cost, Forced: a.flags&flagForced != 0})
 		}
 		r.asks = append(r.asks, back)
 		if s.lane(r.slot).add(r) != nil {
@@ -199,12 +212,26 @@ func (s *Store) takeBack(g *groups, l *group) {
 	}
 }
 
-// givenBack is how many of -cost units a bucket could take back.
+// takenAt is the instant that a charge was counted at, which is later than at if
+// the clock was behind.
+func (h *home) takenAt(answer string, at stint.Micros, ask stint.Ask) stint.Micros {
+	if h.cells == nil {
+		reset := stint.Micros(word(answer, 2)) // a window after the charge
+		return at + reset - stint.Micros(h.policy.Limit.Window.Microseconds())
+	}
+	cell, _ := h.cells.Take(cellOf(answer), &h.policy.Params, at, ask)
+	return cell.At
+}
+
+// givenBack is how many of -cost units a bucket could take back, or more where it
+// was in debt.
 func (h *home) givenBack(answer string, at stint.Micros, cost int64) int64 {
 	if h.cells == nil {
-		return min(-cost, h.policy.Capacity())
+		return -cost
 	}
-	var v stint.Verdict
-	h.read(answer, at, stint.Ask{}, true, &v)
+	v := h.look(answer, at)
+	if v.Remaining == 0 {
+		return -cost
+	}
 	return min(-cost, h.policy.Capacity()-v.Remaining)
 }

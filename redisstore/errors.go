@@ -33,6 +33,15 @@ func unavailable(cause error) error {
 
 // isNoScript says whether Redis does not know the script.
 func isNoScript(err error) bool {
+	return refusedWith(err, "NOSCRIPT")
+}
+
+// isTryAgain says whether a cluster has only a part of the keys where it was asked.
+func isTryAgain(err error) bool {
+	return refusedWith(err, "TRYAGAIN")
+}
+
+func refusedWith(err error, code string) bool {
 	var e *rueidis.RedisError
-	return errors.As(err, &e) && strings.HasPrefix(e.Error(), "NOSCRIPT")
+	return errors.As(err, &e) && strings.HasPrefix(e.Error(), code)
 }

@@ -29,9 +29,16 @@ func TestForeignValues(t *testing.T) {
 		key := server.Keys(0)[0]
 		value := server.Do("GET", key)
 		for _, foreign := range [][]string{
-			{"SET", key, ""}, {"SET", key, "12"}, {"SET", key, value + "x"}, {"SET", key, value[:len(value)-1]},
-			{"SET", key, "x" + value[1:]}, {"SET", key, "\x4c" + value[1:]}, {"SET", key, "\xff"}, {"SET", key, strings.Repeat("A", 1000)},
-			{"RPUSH", key, "a"}, {"HSET", key, "a", "b"},
+			{"SET", key, ""},
+			{"SET", key, "12"},
+			{"SET", key, value + "x"},
+			{"SET", key, value[:len(value)-1]},
+			{"SET", key, "x" + value[1:]},
+			{"SET", key, "\x4c" + value[1:]},
+			{"SET", key, "\xff"},
+			{"SET", key, strings.Repeat("A", 1000)},
+			{"RPUSH", key, "a"},
+			{"HSET", key, "a", "b"},
 		} {
 			server.Do("DEL", key)
 			server.Do(foreign...)

@@ -9,15 +9,17 @@
 --
 -- The answer is packed by the format ARGV[2]: the instant, then for each charge
 -- whether it fits and the cell that it met, or the verdict where a cell is a list.
+-- The charges of a request that is split have behind that what a look at the list
+-- would have told before.
 -- Nothing is written before all is decided, and only what has changed is written.
 
-local FORCED, SHADOW, AGAIN, LAST, BACK = 1, 2, 4, 8, 16
+local FORCED, SHADOW, AGAIN, SPLIT, LAST, BACK = 1, 2, 4, 8, 16, 32
 local FOREIGN, WRONGTYPE, UNASKED = 2, 4, 8
 
-local R = {unpack('<' .. rep('d', #ARGV[1] / 8), ARGV[1])}
+local call, R = redis.call, {unpack('<' .. rep('d', #ARGV[1] / 8), ARGV[1])}
 local now, slack, policies = R[1], R[2], R[3]
 if now == 0 then
-  local time = redis.call('TIME')
+  local time = call('TIME')
   now = time[1] * 1000000 + time[2]
 end
 
@@ -56,7 +58,7 @@ local values
 local A, U, B, E, Q, D, X = {}, {}, {}, {}, {}, {}, {}
 local buckets = #KEYS
 if buckets > 1 then
-  values = redis.call('MGET', spread(KEYS))
+  values = call('MGET', spread(KEYS))
 else
   values = {false}
 end
@@ -162,12 +164,17 @@ end
 local O, n = {now}, 1
 
 -- tell answers a charge with the cell that it met; for a list, with the verdict.
-local function tell(t, fit, a, b, c, d)
+local function tell(t, fit, a, b, c, d, split, look)
   O[n + 1], O[n + 2], O[n + 3] = fit, a, b
   n = n + 3
   if t.list then
     O[n + 1], O[n + 2] = c, d
     n = n + 2
+    if split then
+      look = look or {0, 0, 0}
+      O[n + 1], O[n + 2], O[n + 3] = look[1], look[2], look[3]
+      n = n + 3
+    end
   elseif t.three then
     O[n + 1] = c
     n = n + 1
@@ -182,7 +189,7 @@ local function write(k)
   local ends, keep = t.expires(at, used, prior, p)
   if ends <= now then
     if values[k] then
-      redis.call('DEL', key)
+      call('DEL', key)
     end
     return
   end
@@ -206,17 +213,17 @@ local function write(k)
     end
   end
   if px then
-    redis.call('SET', key, value, 'PX', px)
+    call('SET', key, value, 'PX', px)
   else
-    redis.call('SET', key, value, 'KEEPTTL')
+    call('SET', key, value, 'KEEPTTL')
   end
 end
 
 -- mend gives a bucket that has no expiry one.
 local function mend(k)
-  if redis.call('PTTL', KEYS[k]) == -1 then
+  if call('PTTL', KEYS[k]) == -1 then
     local ends = Q[k].twin.expires(A[k], U[k], B[k], Q[k])
-    redis.call('PEXPIRE', KEYS[k], floor((max(ends, now) - now + 999) / 1000) + 1 + slack)
+    call('PEXPIRE', KEYS[k], floor((max(ends, now) - now + 999) / 1000) + 1 + slack)
   end
 end
 
@@ -224,7 +231,7 @@ end
 -- or the verdict; whether the bucket changes, and the cell afterwards.
 local cp, ck, ok = {}, {}, {}
 local m1, m2, m3, m4 = {}, {}, {}, {}
-local changes, fa, fu, fb, again = {}, {}, {}, {}, {}
+local changes, fa, fu, fb, again, looks = {}, {}, {}, {}, {}, {}
 local stale = {}
 
 -- met is the bucket of charge j as charges before it in the request leave it.
@@ -243,7 +250,7 @@ end
 
 local length = #R
 while pos < length do
-  local count, refused, wrong, flags = 0, false, nil, nil
+  local count, refused, split, wrong, flags = 0, false, false, nil, nil
   repeat
     local p, k, cost = P[R[pos]], R[pos + 1], R[pos + 3]
     flags = R[pos + 2]
@@ -253,6 +260,7 @@ while pos < length do
     end
     cp[count], ck[count] = p, k
     wrong = wrong or X[k]
+    split = flags % LAST >= SPLIT
     if flags >= BACK then
       local t = p.twin
       if not wrong then
@@ -270,7 +278,7 @@ while pos < length do
       again[count] = false
       if flags ~= 0 and flags ~= LAST then
         forced, shadow = flags % SHADOW >= FORCED, flags % AGAIN >= SHADOW
-        again[count] = flags % LAST >= AGAIN
+        again[count] = flags % SPLIT >= AGAIN
       end
       if again[count] then
         at, used, prior = met(count, k, p)
@@ -280,6 +288,10 @@ while pos < length do
         at, used, prior = under(k, p)
       end
       local fit, a, u, b, left, retry, reset, after = t.take(at, used, prior, p, now, cost, forced)
+      if split and t.list then
+        local _, _, _, _, l, _, r, x = t.take(at, used, prior, p, now, 0, false)
+        looks[count] = {l, r, x}
+      end
       local changed = cost ~= 0 and (a ~= at or u ~= used or b ~= prior or fit and Q[k] ~= p)
       if not fit then
         stale[k] = true
@@ -291,7 +303,7 @@ while pos < length do
           A[k], U[k], B[k], Q[k], D[k] = a, u, b, p, true
         end
         if t.list then
-          tell(t, fit and 1 or 0, left, retry, reset, after)
+          tell(t, fit and 1 or 0, left, retry, reset, after, split, looks[1])
         else
           tell(t, fit and 1 or 0, at, used, prior)
         end
@@ -309,7 +321,7 @@ while pos < length do
   until flags >= LAST
   if wrong then
     for j = 1, count do
-      tell(cp[j].twin, X[ck[j]] or UNASKED, 0, 0, 0, 0)
+      tell(cp[j].twin, X[ck[j]] or UNASKED, 0, 0, 0, 0, split)
     end
   elseif refused then
     for j = 1, count do
@@ -319,12 +331,12 @@ while pos < length do
         local at, used, prior = under(k, p)
         if t.list then
           local _, _, _, _, left, _, reset, after = t.take(at, used, prior, p, now, 0, false)
-          tell(t, 1, left, 0, reset, after)
+          tell(t, 1, left, 0, reset, after, split)
         else
           tell(t, 1, at, used, prior)
         end
       else
-        tell(t, 0, m1[j], m2[j], m3[j], m4[j])
+        tell(t, 0, m1[j], m2[j], m3[j], m4[j], split)
         if changes[j] and not again[j] then
           -- The clock was set back so far that the bucket had to be moved.
           A[k], U[k], B[k], Q[k], D[k] = fa[j], fu[j], fb[j], p, true
@@ -337,7 +349,7 @@ while pos < length do
         local k = ck[j]
         A[k], U[k], B[k], Q[k], D[k] = fa[j], fu[j], fb[j], cp[j], true
       end
-      tell(cp[j].twin, ok[j] and 1 or 0, m1[j], m2[j], m3[j], m4[j])
+      tell(cp[j].twin, ok[j] and 1 or 0, m1[j], m2[j], m3[j], m4[j], split, looks[j])
     end
   end
 end

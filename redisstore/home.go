@@ -13,8 +13,7 @@ type home struct {
 	policy *stint.Policy
 	cells  stint.CellAlgorithm // nil for an algorithm of lists
 	packed []byte              // the policy in the script's argument, since left 0
-	words  int                 // numbers of an answer
-	width  int                 // its bytes, with a flag before
+	width  int                 // bytes of an answer: a flag and some numbers
 	since  atomic.Int64        // when this store first used the policy, on the clock of Redis; 0 before
 }
 
@@ -63,11 +62,10 @@ func newHome(p *stint.Policy) (*home, error) {
 	}
 	h.packed = appendDouble(appendDouble(h.packed, 0), float64(id))
 	if h.cells, _ = p.Algorithm.(stint.CellAlgorithm); h.cells != nil {
-		h.words = h.cells.Words()
+		h.width = 1 + 8*h.cells.Words()
 	} else {
-		h.words = 4
+		h.width = 1 + 8*4
 	}
-	h.width = 1 + 8*h.words
 	return h, nil
 }
 

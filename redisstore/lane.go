@@ -15,7 +15,6 @@ type lane struct {
 
 	mu    sync.Mutex
 	queue []*request
-	spare []*request // storage of a queue
 	calls int        // under way
 }
 
@@ -135,7 +134,7 @@ func (b *batch) pack() {
 		b.arena = append(b.arena, r.keys...)
 		for i := range r.asks {
 			h := r.asks[i].home
-			b.format = append(b.format, "Bdddd"[:1+h.words]...)
+			b.format = append(b.format, "Bddddddd"[:1+(r.asks[i].width-1)/8]...)
 			if _, ok := b.policies[h]; !ok {
 				b.policies[h] = len(b.policies) + 1
 				b.arg = h.appendTo(b.arg)

@@ -13,6 +13,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/stint-dev/stint"
 )
@@ -133,21 +136,35 @@ func (s *Store) lane(slot uint16) *lane {
 	return s.lanes[slot].Load()
 }
 
-// call runs the script once. EVALSHA by a server that does not know the script
-// does nothing, so that it may be followed by EVAL.
+// retries is how often a call may be repeated that a cluster did not run because a
+// slot is being moved; the first time a millisecond later, then after twice as long
+// each time.
+const retries = 6
+
+// call runs the script once. A call that was not run, because the server does not
+// know the script or has only a part of the keys, is repeated.
 func (s *Store) call(keys []string, args ...string) (string, error) {
 	c, err := s.link.client()
 	if err != nil {
 		return "", err
 	}
-	ctx := context.Background()
-	n := int64(len(keys))
-	answer, err := c.Do(ctx, c.B().Evalsha().Sha1(s.script.sha).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
-	if isNoScript(err) {
-		answer, err = c.Do(ctx, c.B().Eval().Script(s.script.text).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	answer, err := s.eval(c, keys, args)
+	for i := 0; i < retries && isTryAgain(err); i++ {
+		time.Sleep(time.Millisecond << i)
+		answer, err = s.eval(c, keys, args)
 	}
 	if err != nil {
 		return "", unavailable(err)
 	}
 	return answer, nil
+}
+
+// eval sends EVALSHA, and EVAL if the server does not know the script.
+func (s *Store) eval(c rueidis.Client, keys, args []string) (string, error) {
+	ctx, n := context.Background(), int64(len(keys))
+	answer, err := c.Do(ctx, c.B().Evalsha().Sha1(s.script.sha).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	if isNoScript(err) {
+		return c.Do(ctx, c.B().Eval().Script(s.script.text).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	}
+	return answer, err
 }

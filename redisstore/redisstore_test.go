@@ -20,7 +20,10 @@ func TestMain(m *testing.M) {
 		work(addr)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	// What the client leaves behind for some seconds when a cluster has changed.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
 // every is every algorithm.

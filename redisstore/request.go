@@ -33,6 +33,7 @@ type ask struct {
 	home  *home
 	end   int // of the key in keys
 	cost  int64
+	width int // bytes of the answer
 	flags byte
 	taken stint.Micros // with flagBack, when
 }
@@ -58,6 +59,7 @@ const (
 	flagForced = 1 << iota
 	flagShadow
 	flagAgain // a charge before it in the request has the same bucket
+	flagSplit // the request has other charges elsewhere
 	flagLast
 	flagBack // takes back what was charged at an instant; always the last
 )
@@ -104,7 +106,7 @@ func (s *Store) add(r *request, c *stint.Charge) error {
 		return err
 	}
 	r.keys = appendKey(r.keys, s.options.Prefix, c.Policy.Name, c.Key)
-	a := ask{home: h, end: len(r.keys), cost: clamp(c.Cost)}
+	a := ask{home: h, end: len(r.keys), cost: clamp(c.Cost), width: h.width}
 	if c.Forced {
 		a.flags |= flagForced
 	}
@@ -145,11 +147,25 @@ func (r *request) end(at stint.Micros, answer string, err error) bool {
 	return true
 }
 
+// split marks the charges as a part of a request.
+func (r *request) split() {
+	for i := range r.asks {
+		a := &r.asks[i]
+		a.flags |= flagSplit
+		if a.home.cells == nil {
+			a.width += lookWidth
+		}
+	}
+}
+
+// lookWidth is how many bytes the answer about a list has more in a split request.
+const lookWidth = 3 * 8
+
 // width is how many bytes the answer has.
 func (r *request) width() int {
 	n := 0
 	for i := range r.asks {
-		n += r.asks[i].home.width
+		n += r.asks[i].width
 	}
 	return n
 }
@@ -174,11 +190,11 @@ func (r *request) read(charges []stint.Charge, verdicts []stint.Verdict) error {
 	refused := r.refused()
 	rest := r.answer
 	for i := range r.asks {
-		h := r.asks[i].home
-		if !h.read(rest[:h.width], r.at, charges[i].Ask, refused, &verdicts[i]) {
-			return fmt.Errorf("policy %q: %w", h.policy.Name, errDiffers)
+		a := &r.asks[i]
+		if !a.home.read(rest[:a.width], r.at, charges[i].Ask, refused, &verdicts[i]) {
+			return fmt.Errorf("policy %q: %w", a.home.policy.Name, errDiffers)
 		}
-		rest = rest[h.width:]
+		rest = rest[a.width:]
 	}
 	return nil
 }
@@ -187,14 +203,14 @@ func (r *request) read(charges []stint.Charge, verdicts []stint.Verdict) error {
 func (r *request) fault() error {
 	rest := r.answer
 	for i := range r.asks {
-		h := r.asks[i].home
+		name := r.asks[i].home.policy.Name
 		switch rest[0] {
 		case flagForeign:
-			return fmt.Errorf("policy %q: %w", h.policy.Name, ErrForeign)
+			return fmt.Errorf("policy %q: %w", name, ErrForeign)
 		case flagWrongType:
-			return fmt.Errorf("policy %q: %w, its type is another", h.policy.Name, ErrForeign)
+			return fmt.Errorf("policy %q: %w, its type is another", name, ErrForeign)
 		}
-		rest = rest[h.width:]
+		rest = rest[r.asks[i].width:]
 	}
 	return nil
 }
@@ -207,7 +223,7 @@ func (r *request) refused() bool {
 		if rest[0] != flagOK && r.asks[i].flags&flagShadow == 0 {
 			return true
 		}
-		rest = rest[r.asks[i].home.width:]
+		rest = rest[r.asks[i].width:]
 	}
 	return false
 }
@@ -223,10 +239,7 @@ func (h *home) read(answer string, at stint.Micros, ask stint.Ask, refused bool,
 		}
 		return true
 	}
-	cell := stint.Cell{At: stint.Micros(word(answer, 0)), Used: word(answer, 1)}
-	if len(answer) > 1+2*8 {
-		cell.Prior = word(answer, 2)
-	}
+	cell := cellOf(answer)
 	if refused && ok {
 		_, *v = h.cells.Take(cell, &h.policy.Params, at, stint.Ask{})
 		v.OK, v.RetryAfter = true, 0
@@ -234,6 +247,15 @@ func (h *home) read(answer string, at stint.Micros, ask stint.Ask, refused bool,
 	}
 	_, *v = h.cells.Take(cell, &h.policy.Params, at, ask)
 	return v.OK == ok
+}
+
+// cellOf reads the cell that a charge met.
+func cellOf(answer string) stint.Cell {
+	c := stint.Cell{At: stint.Micros(word(answer, 0)), Used: word(answer, 1)}
+	if len(answer) > 1+2*8 {
+		c.Prior = word(answer, 2)
+	}
+	return c
 }
 
 // word reads the i-th number behind the flags.

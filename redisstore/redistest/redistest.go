@@ -29,11 +29,13 @@ type Server struct {
 	// Socket is the path of its unix socket.
 	Socket string
 
-	t     testing.TB
-	dir   string
-	args  []string
-	cmd   *exec.Cmd
-	ended chan struct{}
+	t        testing.TB
+	dir      string
+	args     []string
+	bus      string // the port by which the nodes of a cluster talk
+	sentinel string // the configuration of a Sentinel
+	cmd      *exec.Cmd
+	ended    chan struct{}
 }
 
 // Start starts a server without persistence and returns when it answers. Each
@@ -81,9 +83,13 @@ func (s *Server) start() {
 	args := append([]string{
 		"--port", s.Port(), "--bind", "127.0.0.1", "--dir", s.dir, "--unixsocket", s.Socket,
 		"--save", "", "--appendonly", "no", "--logfile", filepath.Join(s.dir, "log"), "--daemonize", "no",
+		"--repl-diskless-sync-delay", "0",
 	}, s.args...)
+	if s.sentinel != "" {
+		args = []string{s.sentinel, "--sentinel"}
+	}
 	s.cmd = exec.Command(path, args...)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	s.cmd.SysProcAttr = dieWithUs()
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -111,6 +117,16 @@ func (s *Server) awaitAnswer() {
 		}
 	}
 	s.t.Fatalf("redis-server on %s does not answer", s.Addr)
+}
+
+// AwaitMaster waits until a replica has all that its master has told.
+func (s *Server) AwaitMaster() {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); s.Info("replication")["master_link_status"] != "up"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatal("a replica does not follow its master")
+		}
+	}
 }
 
 // Pause stops the process where it is, as SIGSTOP does: connections stay, nobody
