@@ -64,7 +64,20 @@ local function charge(debt, p, cost, forced)
 end
 
 local function take(at, used, _, p, now, cost, forced)
-  local most = p[3] * p[2]
+  local price, burst = p[2], p[3]
+  local most = burst * price
+  if cost > 0 and cost <= burst and at <= now and not forced then
+    -- The usual case, in one piece.
+    local after = used - (now - at) * p[1]
+    if after < 0 then
+      after = 0
+    end
+    after = after + cost * price
+    if after <= most then
+      return true, now, after, 0
+    end
+    return false, at, used, 0
+  end
   if most == 0 then
     return forced or cost < 0, at, used, 0
   end

@@ -11,9 +11,9 @@
 -- whether it fits and the cell that it met, or the verdict where a cell is a list.
 -- The charges of a request that is split have behind that what a look at the list
 -- would have told before.
--- Nothing is written before all is decided, and only what has changed is written.
+-- Only what has changed is written.
 
-local FORCED, SHADOW, AGAIN, SPLIT, LAST, BACK = 1, 2, 4, 8, 16, 32
+local FORCED, SHADOW, AGAIN, SPLIT, LAST, ALONE, BACK = 1, 2, 4, 8, 16, 32, 64
 local FOREIGN, WRONGTYPE, UNASKED = 2, 4, 8
 
 local call, R = redis.call, {unpack('<' .. rep('d', #ARGV[1] / 8), ARGV[1])}
@@ -52,10 +52,7 @@ for i = 1, policies do
   pos = pos + 8
 end
 
--- Buckets: the value read; the cell; the moment of expiry in seconds; the params
--- it was counted under; whether to write it; what is wrong with it.
 local values
-local A, U, B, E, Q, D, X = {}, {}, {}, {}, {}, {}, {}
 local buckets = #KEYS
 if buckets > 1 then
   values = call('MGET', spread(KEYS))
@@ -63,61 +60,56 @@ else
   values = {false}
 end
 
--- open reads bucket k, first asked under p.
-local function open(k, p)
-  local value, t = values[k], p.twin
+-- read returns the cell of bucket k, the moment of expiry in seconds, and the
+-- params it was counted under, which are p for a bucket that is not there. If there
+-- is something else it returns nil and what is wrong.
+local function read(k, p)
+  local value = values[k]
   if not value then
     value = redis.pcall('GET', KEYS[k])
-    if value and value.err then
-      X[k] = WRONGTYPE
-      return
+    if not value then
+      return p.twin.zero, 0, 0, 0, p
+    end
+    if value.err then
+      return nil, WRONGTYPE
     end
     values[k] = value
   end
-  if not value then
-    A[k], U[k], B[k], E[k], Q[k] = t.zero, 0, 0, 0, p
-    return
-  end
   local head = byte(value)
-  local format = head and formats[head]
-  if not format and head and twin(floor((head - VERSION) / 2)) then
+  local format = formats[head]
+  if not format then
+    if not head or not twin(floor((head - VERSION) / 2)) then
+      return nil, FOREIGN
+    end
     format = formats[head]
+    if not format then
+      return nil, FOREIGN
+    end
   end
-  local size = #value
-  if not format or size < format[2] then
-    X[k] = FOREIGN
-    return
-  end
-  t = format[3]
-  local q = p
+  local size, t = format[2], format[3]
   if t.list then
-    local list = sub(value, format[2] + 1)
-    if #list % t.list ~= 0 then
-      X[k] = FOREIGN
-      return
+    if #value < size or (#value - size) % t.list ~= 0 then
+      return nil, FOREIGN
     end
     local _, exp, used, w1, w2 = unpack(format[1], value)
-    if p.twin ~= t then
-      q = {w1, w2, twin = t}
+    if t ~= p.twin then
+      p = {w1, w2, twin = t}
     end
-    A[k], U[k], B[k], E[k], Q[k] = list, used, 0, exp, q
-    return
+    return sub(value, size + 1), used, 0, exp, p
   end
-  if size ~= format[2] then
-    X[k] = FOREIGN
-    return
+  if #value ~= size then
+    return nil, FOREIGN
   end
   local _, exp, at, used, w1, w2, w3, w4, w5 = unpack(format[1], value)
-  local prior = 0
+  local prior, n = 0, t.params
   if t.three then
     prior, w1, w2 = w1, w2, w3
   end
-  local n = t.params
   if t ~= p.twin or w1 ~= p[1] or w2 ~= p[2] or n > 2 and w3 ~= p[3] or n > 3 and (w4 ~= p[4] or w5 ~= p[5]) then
     -- Behind the last word stands a position, which is none of the params.
-    q = {w1, w2, n > 2 and w3 or nil, n > 3 and w4 or nil, n > 3 and w5 or nil, twin = t}
+    p = {w1, w2, n > 2 and w3 or nil, n > 3 and w4 or nil, n > 3 and w5 or nil, twin = t}
   end
-  A[k], U[k], B[k], E[k], Q[k] = at, used, prior, exp, q
+  return at, used, prior, exp, p
 end
 
 local function same(q, p, n)
@@ -129,10 +121,9 @@ local function same(q, p, n)
   return true
 end
 
--- under is bucket k counted under p: until p was first used under the limit of the
--- last charge, from then on under its own.
-local function under(k, p)
-  local at, used, prior, q = A[k], U[k], B[k], Q[k]
+-- under is a bucket that was counted under q as p counts it: until p was first used
+-- under q, from then on under its own.
+local function under(at, used, prior, q, p)
   local t = p.twin
   if q == p then
     return at, used, prior
@@ -181,19 +172,18 @@ local function tell(t, fit, a, b, c, d, split, look)
   end
 end
 
--- write makes a bucket what it has become. The moment of expiry is kept in the
+-- write makes bucket k what it has become. The moment of expiry is kept in the
 -- value and moved only when what remains is too short.
-local function write(k)
-  local key, at, used, prior, p = KEYS[k], A[k], U[k], B[k], Q[k]
+local function write(k, exp, at, used, prior, p)
   local t = p.twin
   local ends, keep = t.expires(at, used, prior, p)
   if ends <= now then
     if values[k] then
-      call('DEL', key)
+      call('DEL', KEYS[k])
     end
     return
   end
-  local exp, px = E[k], nil
+  local px
   if exp * 1000000 < ends or not values[k] then
     px = floor((keep - now + 999) / 1000) + 4000 + slack
     exp = floor((now + px * 1000) / 1000000)
@@ -213,152 +203,216 @@ local function write(k)
     end
   end
   if px then
-    call('SET', key, value, 'PX', px)
+    call('SET', KEYS[k], value, 'PX', px)
   else
-    call('SET', key, value, 'KEEPTTL')
+    call('SET', KEYS[k], value, 'KEEPTTL')
   end
 end
 
--- mend gives a bucket that has no expiry one.
-local function mend(k)
-  if call('PTTL', KEYS[k]) == -1 then
-    local ends = Q[k].twin.expires(A[k], U[k], B[k], Q[k])
+-- mend gives bucket k, which refused and stays as it is, an expiry if it has none.
+local function mend(k, at, used, prior, q)
+  if values[k] and call('PTTL', KEYS[k]) == -1 then
+    local ends = q.twin.expires(at, used, prior, q)
     call('PEXPIRE', KEYS[k], floor((max(ends, now) - now + 999) / 1000) + 1 + slack)
   end
 end
 
--- Of the charges of one request: policy, bucket, whether it fits; the cell it met,
--- or the verdict; whether the bucket changes, and the cell afterwards.
-local cp, ck, ok = {}, {}, {}
+-- Buckets that several charges of the call ask: the cell, the moment of expiry, the
+-- params it was counted under, whether to write it, whether it refused, what is
+-- wrong with it. They are written at the end; others as soon as it is decided.
+local A, U, B, E, Q, D, stale, X = {}, {}, {}, {}, {}, {}, {}, {}
+
+local function open(k, p)
+  local at, used, prior, exp, q = read(k, p)
+  if at then
+    A[k], U[k], B[k], E[k], Q[k] = at, used, prior, exp, q
+  else
+    X[k] = used
+  end
+end
+
+-- Of the charges of one request: policy, bucket, what is wrong with it, whether it
+-- fits; the cell as it was, its expiry and params; the cell that the charge met, or
+-- the verdict; whether the bucket changes, and the cell afterwards.
+local cp, ck, cx, ok = {}, {}, {}, {}
+local a0, u0, b0, e0, q0 = {}, {}, {}, {}, {}
 local m1, m2, m3, m4 = {}, {}, {}, {}
 local changes, fa, fu, fb, again, looks = {}, {}, {}, {}, {}, {}
-local stale = {}
 
 -- met is the bucket of charge j as charges before it in the request leave it.
-local function met(j, k, p)
+local function met(j)
   for i = j - 1, 1, -1 do
-    if ck[i] == k and changes[i] then
-      local at, used, prior, q = A[k], U[k], B[k], Q[k]
-      A[k], U[k], B[k], Q[k] = fa[i], fu[i], fb[i], cp[i]
-      local a, u, b = under(k, p)
-      A[k], U[k], B[k], Q[k] = at, used, prior, q
-      return a, u, b
+    if ck[i] == ck[j] and changes[i] then
+      return under(fa[i], fu[i], fb[i], cp[i], cp[j])
     end
   end
-  return under(k, p)
+  return under(a0[j], u0[j], b0[j], q0[j], cp[j])
+end
+
+-- settle makes the bucket of charge j what the charge has made of it, or leaves it.
+local function settle(j, alone, changed)
+  local k = ck[j]
+  if changed then
+    if alone then
+      write(k, e0[j], fa[j], fu[j], fb[j], cp[j])
+    else
+      A[k], U[k], B[k], Q[k], D[k] = fa[j], fu[j], fb[j], cp[j], true
+    end
+  elseif not ok[j] then
+    if alone then
+      mend(k, a0[j], u0[j], b0[j], q0[j])
+    else
+      stale[k] = true
+    end
+  end
+end
+
+-- one settles a request of one charge on a bucket that nobody else asks.
+local function one(p, k, cost)
+  local t = p.twin
+  local at, used, prior, exp, q = read(k, p)
+  if not at then
+    return tell(t, used, 0, 0, 0, 0)
+  end
+  local at0, used0, prior0 = at, used, prior
+  if q ~= p then
+    at, used, prior = under(at, used, prior, q, p)
+  end
+  local fit, a, u, b, left, retry, reset, after = t.take(at, used, prior, p, now, cost, false)
+  if t.list then
+    tell(t, fit and 1 or 0, left, retry, reset, after)
+  else
+    tell(t, fit and 1 or 0, at, used, prior)
+  end
+  if cost ~= 0 and (a ~= at or u ~= used or b ~= prior or fit and q ~= p) then
+    write(k, exp, a, u, b, p)
+  elseif not fit then
+    mend(k, at0, used0, prior0, q)
+  end
+end
+
+-- back takes back a charge that was made at the instant time.
+local function back(p, k, cost, time)
+  local t = p.twin
+  if not A[k] and not X[k] then
+    open(k, p)
+  end
+  if not X[k] then
+    local at, used, prior = under(A[k], U[k], B[k], Q[k], p)
+    local a, u, b = t.back(at, used, prior, p, now, cost, time)
+    if a ~= at or u ~= used or b ~= prior then
+      A[k], U[k], B[k], Q[k], D[k] = a, u, b, p, true
+    end
+  end
+  tell(t, 1, 0, 0, 0, 0)
+end
+
+-- ask lets charge j ask its bucket.
+local function ask(j, cost, forced, split, alone)
+  local p, k = cp[j], ck[j]
+  local t, at, used, prior = p.twin, nil, nil, nil
+  if alone then
+    at, used, prior, e0[j], q0[j] = read(k, p)
+    if not at then
+      cx[j] = used
+      return
+    end
+  else
+    if not A[k] and not X[k] then
+      open(k, p)
+    end
+    if X[k] then
+      cx[j] = X[k]
+      return
+    end
+    at, used, prior, q0[j] = A[k], U[k], B[k], Q[k]
+  end
+  a0[j], u0[j], b0[j], cx[j] = at, used, prior, nil
+  local q = q0[j]
+  if again[j] then
+    at, used, prior = met(j)
+  elseif q ~= p then
+    at, used, prior = under(at, used, prior, q, p)
+  end
+  local fit, a, u, b, left, retry, reset, after = t.take(at, used, prior, p, now, cost, forced)
+  ok[j], fa[j], fu[j], fb[j] = fit, a, u, b
+  changes[j] = cost ~= 0 and (a ~= at or u ~= used or b ~= prior or fit and q ~= p)
+  if t.list then
+    m1[j], m2[j], m3[j], m4[j] = left, retry, reset, after
+    if split then
+      local _, _, _, _, l, _, r, x = t.take(at, used, prior, p, now, 0, false)
+      looks[j] = {l, r, x}
+    end
+  else
+    m1[j], m2[j], m3[j] = at, used, prior
+  end
+  return fit
+end
+
+-- refuse answers a request that is refused: a charge that fits, with its bucket as
+-- it is. A bucket that refused and had to be moved, because the clock was set back
+-- so far, is moved.
+local function refuse(count, alone, split)
+  for j = 1, count do
+    local p = cp[j]
+    local t = p.twin
+    if not ok[j] then
+      tell(t, 0, m1[j], m2[j], m3[j], m4[j], split)
+      settle(j, alone, changes[j] and not again[j])
+    else
+      local at, used, prior = under(a0[j], u0[j], b0[j], q0[j], p)
+      if t.list then
+        local _, _, _, _, left, _, reset, after = t.take(at, used, prior, p, now, 0, false)
+        tell(t, 1, left, 0, reset, after, split)
+      else
+        tell(t, 1, at, used, prior)
+      end
+    end
+  end
 end
 
 local length = #R
 while pos < length do
-  local count, refused, split, wrong, flags = 0, false, false, nil, nil
-  repeat
-    local p, k, cost = P[R[pos]], R[pos + 1], R[pos + 3]
-    flags = R[pos + 2]
-    pos, count = pos + 4, count + 1
-    if not A[k] and not X[k] then
-      open(k, p)
-    end
-    cp[count], ck[count] = p, k
-    wrong = wrong or X[k]
-    split = flags % LAST >= SPLIT
-    if flags >= BACK then
-      local t = p.twin
-      if not wrong then
-        local at, used, prior = under(k, p)
-        local a, u, b = t.back(at, used, prior, p, now, cost, R[pos])
-        if a ~= at or u ~= used or b ~= prior then
-          A[k], U[k], B[k], Q[k], D[k] = a, u, b, p, true
-        end
-      end
-      tell(t, 1, 0, 0, 0, 0)
-      pos, count, wrong = pos + 1, 0, nil
-    elseif not wrong then
-      local t, forced, shadow = p.twin, false, false
-      local at, used, prior
-      again[count] = false
-      if flags ~= 0 and flags ~= LAST then
-        forced, shadow = flags % SHADOW >= FORCED, flags % AGAIN >= SHADOW
-        again[count] = flags % SPLIT >= AGAIN
-      end
-      if again[count] then
-        at, used, prior = met(count, k, p)
-      elseif Q[k] == p then
-        at, used, prior = A[k], U[k], B[k]
-      else
-        at, used, prior = under(k, p)
-      end
-      local fit, a, u, b, left, retry, reset, after = t.take(at, used, prior, p, now, cost, forced)
-      if split and t.list then
-        local _, _, _, _, l, _, r, x = t.take(at, used, prior, p, now, 0, false)
-        looks[count] = {l, r, x}
-      end
-      local changed = cost ~= 0 and (a ~= at or u ~= used or b ~= prior or fit and Q[k] ~= p)
-      if not fit then
-        stale[k] = true
-        refused = refused or not shadow
-      end
-      if count == 1 and flags >= LAST then
-        -- A request of one charge: what it does is done.
-        if changed then
-          A[k], U[k], B[k], Q[k], D[k] = a, u, b, p, true
-        end
-        if t.list then
-          tell(t, fit and 1 or 0, left, retry, reset, after, split, looks[1])
-        else
-          tell(t, fit and 1 or 0, at, used, prior)
-        end
-        count = 0
-      else
-        ok[count] = fit
-        if t.list then
-          m1[count], m2[count], m3[count], m4[count] = left, retry, reset, after
-        else
-          m1[count], m2[count], m3[count] = at, used, prior
-        end
-        changes[count], fa[count], fu[count], fb[count] = changed, a, u, b
-      end
-    end
-  until flags >= LAST
-  if wrong then
-    for j = 1, count do
-      tell(cp[j].twin, X[ck[j]] or UNASKED, 0, 0, 0, 0, split)
-    end
-  elseif refused then
-    for j = 1, count do
-      local k, p = ck[j], cp[j]
-      local t = p.twin
-      if ok[j] then
-        local at, used, prior = under(k, p)
-        if t.list then
-          local _, _, _, _, left, _, reset, after = t.take(at, used, prior, p, now, 0, false)
-          tell(t, 1, left, 0, reset, after, split)
-        else
-          tell(t, 1, at, used, prior)
-        end
-      else
-        tell(t, 0, m1[j], m2[j], m3[j], m4[j], split)
-        if changes[j] and not again[j] then
-          -- The clock was set back so far that the bucket had to be moved.
-          A[k], U[k], B[k], Q[k], D[k] = fa[j], fu[j], fb[j], p, true
-        end
-      end
-    end
+  local p, k, flags, cost = P[R[pos]], R[pos + 1], R[pos + 2], R[pos + 3]
+  if flags == LAST + ALONE then
+    one(p, k, cost)
+    pos = pos + 4
+  elseif flags >= BACK then
+    back(p, k, cost, R[pos + 4])
+    pos = pos + 5
   else
-    for j = 1, count do
-      if changes[j] then
-        local k = ck[j]
-        A[k], U[k], B[k], Q[k], D[k] = fa[j], fu[j], fb[j], cp[j], true
+    local count, refused, wrong = 0, false, false
+    local alone, split = flags % BACK >= ALONE, flags % LAST >= SPLIT
+    repeat
+      flags, cost, count = R[pos + 2], R[pos + 3], count + 1
+      cp[count], ck[count], again[count] = P[R[pos]], R[pos + 1], flags % SPLIT >= AGAIN
+      local fit = ask(count, cost, flags % SHADOW >= FORCED, split, alone)
+      wrong = wrong or cx[count]
+      if not fit and flags % AGAIN < SHADOW then
+        refused = true
       end
-      tell(cp[j].twin, ok[j] and 1 or 0, m1[j], m2[j], m3[j], m4[j], split, looks[j])
+      pos = pos + 4
+    until flags % ALONE >= LAST
+    if wrong then
+      for j = 1, count do
+        tell(cp[j].twin, cx[j] or UNASKED, 0, 0, 0, 0, split)
+      end
+    elseif refused then
+      refuse(count, alone, split)
+    else
+      for j = 1, count do
+        tell(cp[j].twin, ok[j] and 1 or 0, m1[j], m2[j], m3[j], m4[j], split, looks[j])
+        settle(j, alone, changes[j])
+      end
     end
   end
 end
 
 for k = 1, buckets do
   if D[k] then
-    write(k)
-  elseif stale[k] and values[k] then
-    mend(k)
+    write(k, E[k], A[k], U[k], B[k], Q[k])
+  elseif stale[k] then
+    mend(k, A[k], U[k], B[k], Q[k])
   end
 end
 

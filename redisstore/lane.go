@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/stint-dev/stint"
@@ -15,7 +16,7 @@ type lane struct {
 
 	mu    sync.Mutex
 	queue []*request
-	calls int        // under way
+	calls int // under way
 }
 
 // add puts a request into the queue and sees that it leaves.
@@ -107,6 +108,8 @@ type batch struct {
 	arena    []byte
 	format   []byte
 	index    map[string]int
+	buckets  []int // of all charges, their numbers less 1
+	asked    []int // of all buckets, by how many charges
 	policies map[*home]int
 }
 
@@ -151,30 +154,51 @@ func (b *batch) pack() {
 
 // packCharges numbers the buckets, each once, and appends the charges.
 func (b *batch) packCharges() {
-	keys := string(b.arena)
-	b.keys = b.keys[:0]
+	b.number(string(b.arena))
+	i := 0
 	for _, r := range b.requests {
-		start, known := 0, len(b.keys)
-		for i := range r.asks {
-			a := &r.asks[i]
-			key := keys[start:a.end]
-			start = a.end
-			k, ok := b.index[key]
-			flags := a.flags
-			if !ok {
-				b.keys = append(b.keys, key)
-				k = len(b.keys)
-				b.index[key] = k
-			} else if k > known || i > 0 && r.asks[:i].has(key, r.keys) {
+		alone := byte(flagAlone)
+		for j := range r.asks {
+			if b.asked[b.buckets[i+j]] > 1 {
+				alone = 0
+			}
+		}
+		for j := range r.asks {
+			a, flags := &r.asks[j], r.asks[j].flags|alone
+			if a.flags >= flagBack {
+				flags = a.flags
+			} else if alone == 0 && slices.Contains(b.buckets[i:i+j], b.buckets[i+j]) {
 				flags |= flagAgain
 			}
 			b.arg = appendDouble(b.arg, float64(b.policies[a.home]))
-			b.arg = appendDouble(b.arg, float64(k))
+			b.arg = appendDouble(b.arg, float64(b.buckets[i+j]+1))
 			b.arg = appendDouble(b.arg, float64(flags))
 			b.arg = appendDouble(b.arg, float64(a.cost))
 			if flags >= flagBack {
 				b.arg = appendDouble(b.arg, float64(a.taken))
 			}
+		}
+		i += len(r.asks)
+	}
+}
+
+// number gives each bucket a number. keys are those of all charges, one behind the
+// other.
+func (b *batch) number(keys string) {
+	b.keys, b.buckets, b.asked = b.keys[:0], b.buckets[:0], b.asked[:0]
+	for _, r := range b.requests {
+		start := 0
+		for i := range r.asks {
+			key := keys[start:r.asks[i].end]
+			start = r.asks[i].end
+			k, ok := b.index[key]
+			if !ok {
+				k = len(b.keys)
+				b.index[key] = k
+				b.keys, b.asked = append(b.keys, key), append(b.asked, 0)
+			}
+			b.asked[k]++
+			b.buckets = append(b.buckets, k)
 		}
 		keys = keys[start:]
 	}

@@ -18,7 +18,7 @@ type request struct {
 	now  stint.Micros
 	slot uint16
 	keys []byte // of all charges, one behind the other
-	asks asks
+	asks []ask
 
 	orphan bool // nobody waits for the answer
 	state  atomic.Int32
@@ -38,21 +38,6 @@ type ask struct {
 	taken stint.Micros // with flagBack, when
 }
 
-// asks are the charges of one request.
-type asks []ask
-
-// has says whether one of the charges has this key; keys are those of all.
-func (a asks) has(key string, keys []byte) bool {
-	start := 0
-	for i := range a {
-		if string(keys[start:a[i].end]) == key {
-			return true
-		}
-		start = a[i].end
-	}
-	return false
-}
-
 // Flags of a charge in the script's argument. The last charge of a request has
 // flagLast.
 const (
@@ -61,7 +46,8 @@ const (
 	flagAgain // a charge before it in the request has the same bucket
 	flagSplit // the request has other charges elsewhere
 	flagLast
-	flagBack // takes back what was charged at an instant; always the last
+	flagAlone // no other request of the call has a bucket of this one, and it has each once
+	flagBack  // takes back what was charged at an instant; always the last
 )
 
 // What can be said of a request.
