@@ -66,6 +66,9 @@ func New(o Options) *Admin {
 	if o.Store != nil {
 		a.registry.MustRegister(storeCollector(o.Store))
 	}
+	if o.Shared != nil {
+		a.registry.MustRegister(sharedCollector(o.Shared))
+	}
 	return a
 }
 

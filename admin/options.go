@@ -15,6 +15,9 @@ type Options struct {
 	Ready func() error
 	// Store returns the counters of the store in memory. Nil means there is none.
 	Store func() StoreStats
+	// Shared returns the counters of a store that is shared with other servers. Nil
+	// means there is none.
+	Shared func() SharedStats
 	// KeyText writes the key of a bucket for people, without secrets. Nil means
 	// hexadecimal.
 	KeyText func(key []byte) string
@@ -47,6 +50,20 @@ type StoreStats struct {
 	// Evicted buckets made room for others, EvictedInUse are those of them that
 	// still carried counts.
 	Evicted, EvictedInUse int64
+}
+
+// SharedStats are counters of a store that is shared with other servers.
+type SharedStats struct {
+	// Name says what and where it is, without secrets.
+	Name string
+	// Up is false while the store is left alone because it failed.
+	Up bool
+	// Failed calls got no answer, Timeouts of them ran into the deadline.
+	Failed, Timeouts int64
+	// Cancelled calls were given up by their callers.
+	Cancelled int64
+	// Degraded decisions were made without the store.
+	Degraded int64
 }
 
 // keyText is the default of Options.KeyText.

@@ -32,6 +32,7 @@ type page struct {
 	Keys      []pageKey
 	Reload    pageReload
 	Store     *StoreStats
+	Shared    *SharedStats
 }
 
 type pagePolicy struct {
@@ -60,6 +61,10 @@ func (a *Admin) page() page {
 	if a.o.Store != nil {
 		stats := a.o.Store()
 		p.Store = &stats
+	}
+	if a.o.Shared != nil {
+		stats := a.o.Shared()
+		p.Shared = &stats
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

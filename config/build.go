@@ -13,6 +13,8 @@ type builder struct {
 	root   *node
 	file   *File
 	places map[string]*node // of the Spec, by the paths of rules.Error
+
+	checkStore func(Store) error
 }
 
 // put remembers where something of the Spec was written.
@@ -28,7 +30,7 @@ func (b *builder) build(s *shape) {
 	b.listen(&s.Listen)
 	b.addresses(s)
 	b.headers(&s.Headers)
-	b.file.Store = s.Store.settings()
+	b.store(&s.Store, b.checkStore)
 	b.file.DenyStatus = 429
 	if n := s.DenyStatus.n; n != nil {
 		if v := s.DenyStatus.v; v < 400 || v > 599 {

@@ -43,6 +43,9 @@ type Options struct {
 	// Env looks up ${NAME}, as os.LookupEnv does. Nil means that no variable is
 	// set.
 	Env func(name string) (value string, ok bool)
+	// CheckStore says what is wrong with the URL of a store with Redis. Its error
+	// must show no password. Nil means that the URL is not looked at closely.
+	CheckStore func(Store) error
 }
 
 // Load reads the file at path, and the CSV file of plans that it names. Its errors
@@ -86,7 +89,7 @@ func parse(name string, data []byte, o Options, disk *disk) (*File, error) {
 	var written shape
 	d := &decoder{faults: found}
 	if d.fields(root, &written, tag{}) {
-		b := &builder{decoder: d, disk: disk, root: root, file: &File{Path: name}, places: make(map[string]*node)}
+		b := &builder{decoder: d, disk: disk, root: root, file: &File{Path: name}, places: make(map[string]*node), checkStore: o.CheckStore}
 		b.build(&written)
 		b.compile()
 		if len(found.list) == 0 {
@@ -107,7 +110,7 @@ func (f *File) Changed(old *File) []string {
 	}
 	note("listen", f.Listen == old.Listen)
 	note("upstream", f.Upstream.String() == old.Upstream.String())
-	note("store", f.Store == old.Store)
+	note("store", f.Store.same(old.Store))
 	note("trusted_proxies", slices.Equal(f.TrustedProxies, old.TrustedProxies) && f.TrustUnix == old.TrustUnix)
 	note("client_ip.header", f.ClientHeader == old.ClientHeader)
 	note("headers", slices.Equal(f.Headers, old.Headers))

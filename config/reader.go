@@ -103,7 +103,11 @@ func (r *reader) syntax(src string, err error) {
 		r.at(&at, shown, "not YAML: a * that begins no name", "write text that begins with * in quotes")
 		return
 	}
-	r.at(&at, shown, "not YAML: "+plainWords(se.Message), "")
+	hint := ""
+	if strings.HasSuffix(se.Message, "must be specified") && strings.Contains(lineOf(src, at.Line), "${") {
+		hint = `write "${NAME}" in quotes where it is inside of { } or [ ]`
+	}
+	r.at(&at, shown, "not YAML: "+plainWords(se.Message), hint)
 }
 
 // plainWords makes one lower-case line of the parser's message.

@@ -155,7 +155,17 @@ func (*memory) schema(tag) schema {
 }
 
 func (*store) schema(tag) schema {
-	return schema{"anyOf": []schema{{"const": "memory"}, object(reflect.TypeFor[storeFields]())}}
+	return schema{"anyOf": []schema{{"const": "memory"}, new(storeURL).schema(tag{}), object(reflect.TypeFor[storeFields]())}}
+}
+
+func (*redis) schema(tag) schema {
+	s := object(reflect.TypeFor[redisFields]())
+	s["required"] = []string{"url"}
+	return s
+}
+
+func (*storeURL) schema(tag) schema {
+	return schema{"type": "string", "pattern": `^((redis|valkey)s?(\+(sentinel|cluster))?|(redis\+)?unix)://|\$\{[A-Za-z_]`}
 }
 
 func (*rule) schema(tag) schema {

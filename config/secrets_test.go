@@ -90,8 +90,19 @@ func TestSecretsAreInNoError(t *testing.T) {
 	}
 	keys := "keys: { k: { header: X-K, secret: true } }\n"
 	for _, src := range []string{
-		"store: redis://user:" + secret + "@host:6379\nrules: []",
-		"store: redis://user:${S}@host:6379\nrules: []",
+		"store: http://user:" + secret + "@host:6379\nrules: []",
+		"store: redis://" + secret + "@host:6379\nrules: []",
+		"store: redis://user:${S}/x@host:6379\nrules: []",
+		"store: user:" + secret + "@host\nrules: []",
+		"store: redis://user:" + secret + "@host: 6379\nrules: []",
+		"store: [redis://user:" + secret + "@host]\nrules: []",
+		"store: \"redis://user:" + secret + "@host\nrules: []",
+		"store: { redis: { url: redis://" + secret + "@a } }\nrules: []",
+		"store: { redis: { url: [redis://" + secret + "@a] } }\nrules: []",
+		"store: { redis: { url: { a: " + secret + " } } }\nrules: []",
+		"store: { redis: { url: \"${S}\" } }\nrules: []",
+		"store: { redis: { url: redis://a, deadline: \"${S}\", failures: \"${S}\", prefix: \"{${S}\" } }\nrules: []",
+		"store: { redis: [redis://user:" + secret + "@host] }\nrules: []",
 		"store: \"${S}\"\nrules: []",
 		"store: { redis: { password: " + secret + " } }\nrules: []",
 		"store: { redis: redis://" + secret + "@a }\nrules: []",

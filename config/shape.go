@@ -4,7 +4,7 @@ package config
 type shape struct {
 	Listen         listen            `yaml:"listen" doc:"Where to listen. An empty address switches a listener off."`
 	Upstream       word              `yaml:"upstream" doc:"The server behind the gateway, such as http://127.0.0.1:3000, or demo for a built-in echo service."`
-	Store          store             `yaml:"store" doc:"Where the counts are kept: memory, or a mapping with options."`
+	Store          store             `yaml:"store" doc:"Where the counts are kept: memory, the URL of a Redis or Valkey, or a mapping with options."`
 	TrustedProxies words             `yaml:"trusted_proxies" doc:"Networks whose word about a client's address is believed: 10.0.0.0/8, an address, private or unix."`
 	ClientIP       clientIP          `yaml:"client_ip" doc:"How addresses of clients are read and told apart."`
 	Keys           names[key, *key]  `yaml:"keys" doc:"Names for what tells one client from another. ip, method, path, host and global are built in."`

@@ -3,96 +3,84 @@ package config
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 )
 
-// Store is where the counts are kept. In this version that is the memory of the
-// process.
+// Store is where the counts are kept: in the memory of the process, or in Redis.
 type Store struct {
-	// MaxBuckets bounds the buckets kept. 0 means the store's own default.
+	// MaxBuckets bounds the buckets kept in memory. 0 means the store's own default.
+	// Beside Redis they are those that count while it fails.
 	MaxBuckets int64
-	// RefuseNew refuses new keys when all buckets are in use. By default those
-	// nearest their reset make room.
+	// RefuseNew refuses new keys when all buckets in memory are in use. By default
+	// those nearest their reset make room.
 	RefuseNew bool
+	// Redis, if set, keeps the counts.
+	Redis *Redis
 }
 
-// ParseStore reads a store written as one word: memory. The error says what to
-// write instead, and does not repeat a URL, which can hold a password.
+// Redis is a Redis or Valkey that keeps the counts, and what to do while it does not
+// answer. What is 0 is the default of what it is given to. However it is printed, it
+// does not show its URL.
+type Redis struct {
+	// URL says where it is, and often holds a password.
+	URL string `json:"-"`
+	// Prefix begins every key. Empty means that of the URL, or the default.
+	Prefix string
+	// Deadline is the longest that a decision waits for it.
+	Deadline time.Duration
+	// Probe is how long it is left alone before it is tried again.
+	Probe time.Duration
+	// Failures in a row after which it is left alone.
+	Failures int
+	// Fleet is how many servers share the limits while it fails. 0 means that this
+	// one is alone.
+	Fleet int
+}
+
+// String names the scheme and the hosts, such as "redis at 127.0.0.1:6379", and
+// nothing else of the URL.
+func (r Redis) String() string {
+	scheme, place := storePlace(r.URL)
+	if place == "" {
+		return scheme
+	}
+	return scheme + " at " + place
+}
+
+// GoString is [Redis.String] for %#v.
+func (r Redis) GoString() string { return fmt.Sprintf("config.Redis(%q)", r.String()) }
+
+// LogValue is [Redis.String] for logs.
+func (r Redis) LogValue() slog.Value { return slog.StringValue(r.String()) }
+
+// storeHint says what a store can be.
+const storeHint = "write memory, or a URL such as redis://127.0.0.1:6379"
+
+// ParseStore reads a store written as one word: memory, or the URL of a Redis or
+// Valkey. What is in the URL is not looked at closely. The error says what to write
+// instead, and does not repeat what can hold a password.
 func ParseStore(s string) (Store, error) {
-	if s == "memory" {
+	switch {
+	case s == "memory":
 		return Store{}, nil
-	}
-	if scheme, _, ok := strings.Cut(s, "://"); ok || strings.HasPrefix(s, "redis") {
-		return Store{}, fmt.Errorf("%s: this version keeps counts in memory: write memory", cut(scheme+"://…"))
-	}
-	if strings.Contains(s, "@") {
-		return Store{}, errors.New("is not known: write memory")
-	}
-	return Store{}, fmt.Errorf("%q is not known: write memory", cut(s))
-}
-
-// store is where counts are kept, as it is written.
-type store struct {
-	n *node
-	storeFields
-}
-
-// storeFields are the fields of store.
-type storeFields struct {
-	Memory memory `yaml:"memory" doc:"In this process."`
-	Redis  later  `yaml:"redis" hint:"this version keeps counts in memory, write memory"`
-}
-
-// memory is the fields of a store in memory.
-type memory struct {
-	n *node
-	memoryFields
-}
-
-// memoryFields are the fields of memory.
-type memoryFields struct {
-	MaxBuckets whole `yaml:"max_buckets" doc:"How many buckets are kept at most. Left out, it is 10000000."`
-	WhenFull   word  `yaml:"when_full" enum:"evict refuse" doc:"evict makes room by dropping what is nearest its reset, refuse refuses new keys. Left out, it is evict."`
-}
-
-func (m *memory) set(d *decoder, n *node, t tag) {
-	if n.kind == null {
-		m.n = n
-		return
-	}
-	if !d.fields(n, &m.memoryFields, t) {
-		return
-	}
-	m.n = n
-	if b := m.MaxBuckets.n; b != nil && m.MaxBuckets.v == 0 {
-		d.fault(b, t.name+".max_buckets 0 would count nothing", "write at least 1, or leave it out for 10000000")
-	}
-}
-
-func (s *store) set(d *decoder, n *node, t tag) {
-	if n.kind == mapping {
-		if d.fields(n, &s.storeFields, t) {
-			s.n = n
+	case strings.Contains(s, "://"):
+		if err := checkStoreURL(s); err != nil {
+			return Store{}, err
 		}
-		return
+		return Store{Redis: &Redis{URL: s}}, nil
+	case s == "":
+		return Store{}, errors.New("is empty: " + storeHint)
+	case strings.ContainsAny(s, "@:"):
+		return Store{}, errors.New("is no URL: " + storeHint)
 	}
-	var w word
-	if w.set(d, n, t); w.n == nil {
-		return
-	}
-	if _, err := ParseStore(w.v); err != nil {
-		message, hint := cutHint(err.Error())
-		if n.filled {
-			message = n.shown()[1:] + " is not known once the environment is filled in"
-		}
-		n.hide()
-		d.fault(n, "store "+message, hint)
-		return
-	}
-	s.n = n
+	return Store{}, fmt.Errorf("%q is not known: %s", cut(s), storeHint)
 }
 
-// settings returns the store that was written.
-func (s *store) settings() Store {
-	return Store{MaxBuckets: s.Memory.MaxBuckets.v, RefuseNew: s.Memory.WhenFull.v == "refuse"}
+// same says whether s and other are the same store with the same options.
+func (s Store) same(other Store) bool {
+	a, b := s.Redis, other.Redis
+	s.Redis, other.Redis = nil, nil
+	return s == other && (a == b || a != nil && b != nil && *a == *b)
 }

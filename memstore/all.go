@@ -180,9 +180,9 @@ func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, v *sti
 		it.askList(slot, ask, now, v)
 		return
 	}
-	before := it.home.under(it.cell, it.tag, now)
+	before, newer := it.home.under(it.cell, it.tag, now)
 	after, said := it.home.table.cells.Take(before, &it.home.policy.Params, now, ask)
-	if *v = said; after != before {
+	if *v = said; after != before || newer && ask.Cost != 0 {
 		it.cell, it.tag, it.changed = after, it.home.tag, true
 	}
 }
@@ -209,7 +209,7 @@ func (it *item) untouched(now stint.Micros, v *stint.Verdict) {
 	if h.table.cells != nil {
 		var before stint.Cell
 		if slot >= 0 {
-			before = h.under(it.segment.cell(slot), it.segment.tag(slot), now)
+			before, _ = h.under(it.segment.cell(slot), it.segment.tag(slot), now)
 		}
 		_, *v = h.table.cells.Take(before, &h.policy.Params, now, stint.Ask{})
 	} else {

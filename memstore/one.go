@@ -42,13 +42,14 @@ func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask st
 	}
 	i := g.find(hash)
 	var before, after stint.Cell
+	newer := false
 	if i >= 0 {
-		before = h.under(g.cell(i), g.tag(i), now)
+		before, newer = h.under(g.cell(i), g.tag(i), now)
 	}
 	after, v = cells.Take(before, &h.policy.Params, now, ask)
 	crowded := false
 	switch {
-	case after == before:
+	case after == before && (!newer || ask.Cost == 0):
 	case i >= 0 && ask.Cost > 0:
 		g.setCell(i, h.tag, after)
 	default:
@@ -90,14 +91,16 @@ func (s *Store) lock(p *stint.Policy, hash uint64, now stint.Micros) (*home, *se
 
 // under returns a bucket that was counted under the variant called tag as h's
 // policy counts it: until the policy was first used under the limit of the last
-// charge, from then on under its own. The bucket is kept that way once it is
-// charged; a refusal leaves it as it was, or limits in turn on one bucket would
-// forgive it more and more.
-func (h *home) under(c stint.Cell, tag int64, now stint.Micros) stint.Cell {
+// charge, from then on under its own. newer says that this is after the last charge.
+// Then also a refusal keeps the bucket carried over, since what it promises counts
+// from there. Otherwise a refusal leaves it as it was, or limits in turn on one
+// bucket would forgive it more and more.
+func (h *home) under(c stint.Cell, tag int64, now stint.Micros) (as stint.Cell, newer bool) {
 	if tag == h.tag {
-		return c
+		return c, false
 	}
-	return h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, max(min(h.since, now), c.At))
+	since := min(h.since, now)
+	return h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, max(since, c.At)), since > c.At
 }
 
 // put is a bucket to write.

@@ -192,33 +192,14 @@ func (g *buckets) all() iter.Seq[int] {
 	}
 }
 
-// expires is the instant from which the bucket at slot i is worth nothing, under
-// the limit it was counted under and under the one that came last, whatever is
-// later: a refusal does not write the bucket, and promises a wait all the same.
+// expires is the instant from which the bucket at slot i is worth nothing.
 func (g *buckets) expires(i int) stint.Micros {
-	t, tag := g.table, g.tag(i)
-	at := t.expires(g, i, &t.variant(tag).Params)
-	if h := t.latest.Load(); h.tag != tag {
-		at = max(at, t.expiresUnder(g, i, h))
-	}
-	return at
-}
-
-// expires is the instant from which the bucket at slot i is worth nothing under p.
-func (t *table) expires(g *buckets, i int, p *stint.Params) stint.Micros {
+	t := g.table
+	p := t.variant(g.tag(i))
 	if t.lists != nil {
-		return t.lists.ExpiresList(g.list(i), p)
+		return t.lists.ExpiresList(g.list(i), &p.Params)
 	}
-	return t.cells.Expires(g.cell(i), p)
-}
-
-// expiresUnder is expires for a bucket that was counted under another limit.
-func (t *table) expiresUnder(g *buckets, i int, h *home) stint.Micros {
-	if t.lists != nil {
-		return t.expires(g, i, &h.policy.Params)
-	}
-	c := g.cell(i)
-	return t.cells.Expires(h.under(c, g.tag(i), max(h.since, c.At)), &h.policy.Params)
+	return t.cells.Expires(g.cell(i), &p.Params)
 }
 
 // clear marks the segment as gone and lets go of its buckets.

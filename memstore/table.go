@@ -21,7 +21,6 @@ type table struct {
 	mu       sync.Mutex // guards splits and the growth of the directory
 	dir      atomic.Pointer[directory]
 	variants atomic.Pointer[[]*stint.Policy] // grown under the store's lock
-	latest   atomic.Pointer[home]            // of the policy that was first used last
 	moved    atomic.Bool                     // another table has taken over
 }
 
@@ -71,9 +70,7 @@ func (s *Store) settle(p *stint.Policy, now stint.Micros) *home {
 		tag = t.tagOf(p)
 		s.shared.Clear()
 	}
-	h := &home{table: t, policy: p, tag: tag, since: now}
-	t.latest.Store(h)
-	return h
+	return &home{table: t, policy: p, tag: tag, since: now}
 }
 
 // publish makes t the table of a name; s.mu is held.
@@ -125,7 +122,6 @@ func (t *table) variant(tag int64) *stint.Policy { return (*t.variants.Load())[t
 func (s *Store) moveOver(t *table, p *stint.Policy, now stint.Micros) *table {
 	fresh := s.newTable(p)
 	to := &home{table: fresh, policy: p, since: now}
-	fresh.latest.Store(to)
 	t.moved.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -50,6 +50,7 @@ func scattered(policies []*stint.Policy, i int, costs ...int64) []stint.Charge {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts six servers")
 	}
@@ -318,6 +319,7 @@ func clusterFailover(t *testing.T, cluster *redistest.Cluster) {
 }
 
 func TestSentinel(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts six servers")
 	}

@@ -285,6 +285,7 @@ func TestErrorsShowNoSecret(t *testing.T) {
 
 // TestC049EveryKeyHasAnExpiry, also when connections break at any moment.
 func TestC049EveryKeyHasAnExpiry(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr)
 	store, err := redisstore.New(redisstore.Options{Addrs: []string{proxy.Addr}})

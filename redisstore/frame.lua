@@ -152,6 +152,17 @@ local function under(at, used, prior, q, p)
   return at, used, prior
 end
 
+-- isNewer says whether p came into force after the last charge of a bucket, which
+-- was at the instant at and under q. Then a refusal keeps the bucket carried over,
+-- since what it promises counts from there.
+local function isNewer(at, q, p)
+  if q == p or p.twin.list or q.twin.list then
+    return false
+  end
+  local time = p[7]
+  return time == 0 or min(time, now) > at
+end
+
 local O, n = {now}, 1
 
 -- tell answers a charge with the cell that it met; for a list, with the verdict.
@@ -217,56 +228,6 @@ local function mend(k, at, used, prior, q)
   end
 end
 
--- Buckets that several charges of the call ask: the cell, the moment of expiry, the
--- params it was counted under, whether to write it, whether it refused, what is
--- wrong with it. They are written at the end; others as soon as it is decided.
-local A, U, B, E, Q, D, stale, X = {}, {}, {}, {}, {}, {}, {}, {}
-
-local function open(k, p)
-  local at, used, prior, exp, q = read(k, p)
-  if at then
-    A[k], U[k], B[k], E[k], Q[k] = at, used, prior, exp, q
-  else
-    X[k] = used
-  end
-end
-
--- Of the charges of one request: policy, bucket, what is wrong with it, whether it
--- fits; the cell as it was, its expiry and params; the cell that the charge met, or
--- the verdict; whether the bucket changes, and the cell afterwards.
-local cp, ck, cx, ok = {}, {}, {}, {}
-local a0, u0, b0, e0, q0 = {}, {}, {}, {}, {}
-local m1, m2, m3, m4 = {}, {}, {}, {}
-local changes, fa, fu, fb, again, looks = {}, {}, {}, {}, {}, {}
-
--- met is the bucket of charge j as charges before it in the request leave it.
-local function met(j)
-  for i = j - 1, 1, -1 do
-    if ck[i] == ck[j] and changes[i] then
-      return under(fa[i], fu[i], fb[i], cp[i], cp[j])
-    end
-  end
-  return under(a0[j], u0[j], b0[j], q0[j], cp[j])
-end
-
--- settle makes the bucket of charge j what the charge has made of it, or leaves it.
-local function settle(j, alone, changed)
-  local k = ck[j]
-  if changed then
-    if alone then
-      write(k, e0[j], fa[j], fu[j], fb[j], cp[j])
-    else
-      A[k], U[k], B[k], Q[k], D[k] = fa[j], fu[j], fb[j], cp[j], true
-    end
-  elseif not ok[j] then
-    if alone then
-      mend(k, a0[j], u0[j], b0[j], q0[j])
-    else
-      stale[k] = true
-    end
-  end
-end
-
 -- one settles a request of one charge on a bucket that nobody else asks.
 local function one(p, k, cost)
   local t = p.twin
@@ -284,109 +245,160 @@ local function one(p, k, cost)
   else
     tell(t, fit and 1 or 0, at, used, prior)
   end
-  if cost ~= 0 and (a ~= at or u ~= used or b ~= prior or fit and q ~= p) then
+  if cost ~= 0 and (a ~= at or u ~= used or b ~= prior or q ~= p and (fit or isNewer(at0, q, p))) then
     write(k, exp, a, u, b, p)
   elseif not fit then
     mend(k, at0, used0, prior0, q)
   end
 end
 
--- back takes back a charge that was made at the instant time.
-local function back(p, k, cost, time)
-  local t = p.twin
-  if not A[k] and not X[k] then
-    open(k, p)
-  end
-  if not X[k] then
-    local at, used, prior = under(A[k], U[k], B[k], Q[k], p)
-    local a, u, b = t.back(at, used, prior, p, now, cost, time)
-    if a ~= at or u ~= used or b ~= prior then
-      A[k], U[k], B[k], Q[k], D[k] = a, u, b, p, true
-    end
-  end
-  tell(t, 1, 0, 0, 0, 0)
-end
+-- many returns what settles requests of any kind, and what to call in the end. It is
+-- made when there is one that is not of one charge on a bucket of its own, since
+-- making it costs as much as settling some requests.
+local function many()
+  -- Buckets that several charges of the call ask: the cell, the moment of expiry, the
+  -- params it was counted under, whether to write it, whether it refused, what is
+  -- wrong with it. They are written at the end; others as soon as it is decided.
+  local A, U, B, E, Q, D, stale, X = {}, {}, {}, {}, {}, {}, {}, {}
 
--- ask lets charge j ask its bucket.
-local function ask(j, cost, forced, split, alone)
-  local p, k = cp[j], ck[j]
-  local t, at, used, prior = p.twin, nil, nil, nil
-  if alone then
-    at, used, prior, e0[j], q0[j] = read(k, p)
-    if not at then
-      cx[j] = used
-      return
-    end
-  else
-    if not A[k] and not X[k] then
-      open(k, p)
-    end
-    if X[k] then
-      cx[j] = X[k]
-      return
-    end
-    at, used, prior, q0[j] = A[k], U[k], B[k], Q[k]
-  end
-  a0[j], u0[j], b0[j], cx[j] = at, used, prior, nil
-  local q = q0[j]
-  if again[j] then
-    at, used, prior = met(j)
-  elseif q ~= p then
-    at, used, prior = under(at, used, prior, q, p)
-  end
-  local fit, a, u, b, left, retry, reset, after = t.take(at, used, prior, p, now, cost, forced)
-  ok[j], fa[j], fu[j], fb[j] = fit, a, u, b
-  changes[j] = cost ~= 0 and (a ~= at or u ~= used or b ~= prior or fit and q ~= p)
-  if t.list then
-    m1[j], m2[j], m3[j], m4[j] = left, retry, reset, after
-    if split then
-      local _, _, _, _, l, _, r, x = t.take(at, used, prior, p, now, 0, false)
-      looks[j] = {l, r, x}
-    end
-  else
-    m1[j], m2[j], m3[j] = at, used, prior
-  end
-  return fit
-end
-
--- refuse answers a request that is refused: a charge that fits, with its bucket as
--- it is. A bucket that refused and had to be moved, because the clock was set back
--- so far, is moved.
-local function refuse(count, alone, split)
-  for j = 1, count do
-    local p = cp[j]
-    local t = p.twin
-    if not ok[j] then
-      tell(t, 0, m1[j], m2[j], m3[j], m4[j], split)
-      settle(j, alone, changes[j] and not again[j])
+  local function open(k, p)
+    local at, used, prior, exp, q = read(k, p)
+    if at then
+      A[k], U[k], B[k], E[k], Q[k] = at, used, prior, exp, q
     else
-      local at, used, prior = under(a0[j], u0[j], b0[j], q0[j], p)
-      if t.list then
-        local _, _, _, _, left, _, reset, after = t.take(at, used, prior, p, now, 0, false)
-        tell(t, 1, left, 0, reset, after, split)
+      X[k] = used
+    end
+  end
+
+  -- Of the charges of one request: policy, bucket, what is wrong with it, whether it
+  -- fits; the cell as it was, its expiry and params; the cell that the charge met, or
+  -- the verdict; whether the bucket changes, and the cell afterwards.
+  local cp, ck, cx, ok = {}, {}, {}, {}
+  local a0, u0, b0, e0, q0 = {}, {}, {}, {}, {}
+  local m1, m2, m3, m4 = {}, {}, {}, {}
+  local changes, fa, fu, fb, again, looks = {}, {}, {}, {}, {}, {}
+
+  -- met is the bucket of charge j as charges before it in the request leave it.
+  local function met(j)
+    for i = j - 1, 1, -1 do
+      if ck[i] == ck[j] and changes[i] then
+        return under(fa[i], fu[i], fb[i], cp[i], cp[j])
+      end
+    end
+    return under(a0[j], u0[j], b0[j], q0[j], cp[j])
+  end
+
+  -- settle makes the bucket of charge j what the charge has made of it, or leaves it.
+  local function settle(j, alone, changed)
+    local k = ck[j]
+    if changed then
+      if alone then
+        write(k, e0[j], fa[j], fu[j], fb[j], cp[j])
       else
-        tell(t, 1, at, used, prior)
+        A[k], U[k], B[k], Q[k], D[k] = fa[j], fu[j], fb[j], cp[j], true
+      end
+    elseif not ok[j] then
+      if alone then
+        mend(k, a0[j], u0[j], b0[j], q0[j])
+      else
+        stale[k] = true
       end
     end
   end
-end
 
-local length = #R
-while pos < length do
-  local p, k, flags, cost = P[R[pos]], R[pos + 1], R[pos + 2], R[pos + 3]
-  if flags == LAST + ALONE then
-    one(p, k, cost)
-    pos = pos + 4
-  elseif flags >= BACK then
-    back(p, k, cost, R[pos + 4])
-    pos = pos + 5
-  else
-    local count, refused, wrong = 0, false, false
+  -- back takes back a charge that was made at the instant time.
+  local function back(p, k, cost, time)
+    local t = p.twin
+    if not A[k] and not X[k] then
+      open(k, p)
+    end
+    if not X[k] then
+      local at, used, prior = under(A[k], U[k], B[k], Q[k], p)
+      local a, u, b = t.back(at, used, prior, p, now, cost, time)
+      if a ~= at or u ~= used or b ~= prior then
+        A[k], U[k], B[k], Q[k], D[k] = a, u, b, p, true
+      end
+    end
+    tell(t, 1, 0, 0, 0, 0)
+  end
+
+  -- ask lets charge j ask its bucket.
+  local function ask(j, cost, forced, split, alone)
+    local p, k = cp[j], ck[j]
+    local t, at, used, prior = p.twin, nil, nil, nil
+    if alone then
+      at, used, prior, e0[j], q0[j] = read(k, p)
+      if not at then
+        cx[j] = used
+        return
+      end
+    else
+      if not A[k] and not X[k] then
+        open(k, p)
+      end
+      if X[k] then
+        cx[j] = X[k]
+        return
+      end
+      at, used, prior, q0[j] = A[k], U[k], B[k], Q[k]
+    end
+    a0[j], u0[j], b0[j], cx[j] = at, used, prior, nil
+    local q = q0[j]
+    if again[j] then
+      at, used, prior = met(j)
+    elseif q ~= p then
+      at, used, prior = under(at, used, prior, q, p)
+    end
+    local fit, a, u, b, left, retry, reset, after = t.take(at, used, prior, p, now, cost, forced)
+    ok[j], fa[j], fu[j], fb[j] = fit, a, u, b
+    changes[j] = cost ~= 0 and (a ~= at or u ~= used or b ~= prior or q ~= p and (fit or isNewer(a0[j], q, p)))
+    if t.list then
+      m1[j], m2[j], m3[j], m4[j] = left, retry, reset, after
+      if split then
+        local _, _, _, _, l, _, r, x = t.take(at, used, prior, p, now, 0, false)
+        looks[j] = {l, r, x}
+      end
+    else
+      m1[j], m2[j], m3[j] = at, used, prior
+    end
+    return fit
+  end
+
+  -- refuse answers a request that is refused: a charge that fits, with its bucket as
+  -- it is. A bucket that refused and had to be moved, because the clock was set back
+  -- so far, is moved.
+  local function refuse(count, alone, split)
+    for j = 1, count do
+      local p = cp[j]
+      local t = p.twin
+      if not ok[j] then
+        tell(t, 0, m1[j], m2[j], m3[j], m4[j], split)
+        settle(j, alone, changes[j] and not again[j])
+      else
+        local at, used, prior = under(a0[j], u0[j], b0[j], q0[j], p)
+        if t.list then
+          local _, _, _, _, left, _, reset, after = t.take(at, used, prior, p, now, 0, false)
+          tell(t, 1, left, 0, reset, after, split)
+        else
+          tell(t, 1, at, used, prior)
+        end
+      end
+    end
+  end
+
+  -- request settles the request at pos, whatever it is, and returns the position of
+  -- the next.
+  local function request(pos)
+    local count, refused, wrong, flags = 0, false, false, R[pos + 2]
+    if flags >= BACK then
+      back(P[R[pos]], R[pos + 1], R[pos + 3], R[pos + 4])
+      return pos + 5
+    end
     local alone, split = flags % BACK >= ALONE, flags % LAST >= SPLIT
     repeat
-      flags, cost, count = R[pos + 2], R[pos + 3], count + 1
+      flags, count = R[pos + 2], count + 1
       cp[count], ck[count], again[count] = P[R[pos]], R[pos + 1], flags % SPLIT >= AGAIN
-      local fit = ask(count, cost, flags % SHADOW >= FORCED, split, alone)
+      local fit = ask(count, R[pos + 3], flags % SHADOW >= FORCED, split, alone)
       wrong = wrong or cx[count]
       if not fit and flags % AGAIN < SHADOW then
         refused = true
@@ -405,15 +417,37 @@ while pos < length do
         settle(j, alone, changes[j])
       end
     end
+    return pos
   end
+
+  -- finish writes the buckets that several charges have asked.
+  local function finish()
+    for k = 1, buckets do
+      if D[k] then
+        write(k, E[k], A[k], U[k], B[k], Q[k])
+      elseif stale[k] then
+        mend(k, A[k], U[k], B[k], Q[k])
+      end
+    end
+  end
+
+  return request, finish
 end
 
-for k = 1, buckets do
-  if D[k] then
-    write(k, E[k], A[k], U[k], B[k], Q[k])
-  elseif stale[k] then
-    mend(k, A[k], U[k], B[k], Q[k])
+local length, request, finish = #R, nil, nil
+while pos < length do
+  if R[pos + 2] == LAST + ALONE then
+    one(P[R[pos]], R[pos + 1], R[pos + 3])
+    pos = pos + 4
+  else
+    if not request then
+      request, finish = many()
+    end
+    pos = request(pos)
   end
+end
+if finish then
+  finish()
 end
 
 return pack(ARGV[2], spread(O, 1, n))

@@ -31,6 +31,7 @@ import (
 const bucketBytes = 178 + 4
 
 func TestBytesOfABucket(t *testing.T) {
+	t.Parallel()
 	n := 100_000
 	if text := os.Getenv("STINT_BUCKETS"); text != "" {
 		n, _ = strconv.Atoi(text)

@@ -88,6 +88,7 @@ func startWorker(t *testing.T, addr string) *worker {
 // TestC136FourProcesses: 60 requests of four processes on a bucket of 10, a
 // hundred times for each algorithm.
 func TestC136FourProcesses(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var workers []*worker
 	for range 4 {

@@ -116,6 +116,7 @@ func real(t *testing.T, s *redistest.Server) *client {
 }
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	storetest.Run(t, func(t *testing.T) stint.Store {
 		server.Do("FLUSHALL")

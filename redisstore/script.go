@@ -15,7 +15,18 @@ import (
 var frame string
 
 // version is the first byte of a value less what tells its algorithm: another
-// layout of values gets another one.
+// layout of values gets another one. Numbers are little-endian; a value is
+//
+//	1 byte   version + 2 × the number of the twin, + 1 if the rest is wide
+//	5 bytes  the moment up to which Redis surely keeps the key, in seconds
+//	7 bytes  the instant of the last charge, in microseconds; not in a log
+//	         what is used, then the count before if the algorithm has one, then the
+//	         params it was counted under, as many as the algorithm can not compute:
+//	         in 15 bytes or less, or, where one does not fit, in 7 bytes each
+//	         in a log, pairs of an instant and a cost, of 7 bytes each
+//
+// so that the value of the usual bucket is at most 28 bytes: with 20 that Redis
+// adds it takes 48.
 const version = 0x40
 
 // script is the one text that Redis runs, and its name there.

@@ -1,10 +1,8 @@
 package redisstore
 
 import (
-	"context"
 	"math"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,20 +35,26 @@ func benchmarkScript(b *testing.B, server *redistest.Server, a stint.Algorithm, 
 		b.Fatal(err)
 	}
 	defer s.Close()
-	var batches []*batch
-	for i := range 8 {
-		bt := &batch{}
-		for j := range size {
-			bt.requests = append(bt.requests, benchmarkRequest(b, s, a, rules, i*size+j))
+	var policies []*stint.Policy
+	for i := range rules {
+		p, err := stint.NewPolicy("rule "+strconv.Itoa(i), stint.Limit{Count: 10_000, Window: time.Minute}, a)
+		if err != nil {
+			b.Fatal(err)
 		}
-		batches = append(batches, bt)
+		policies = append(policies, p)
+	}
+	batches := make([]batch, 8)
+	for i := range batches {
+		for j := range size {
+			batches[i].requests = append(batches[i].requests, benchmarkRequest(b, s, policies, i*size+j))
+		}
 	}
 	least := math.Inf(1)
 	for b.Loop() {
 		before := seconds(server)
 		const calls = 400
 		for i := range calls {
-			bt := batches[i%len(batches)]
+			bt := &batches[i%len(batches)]
 			bt.pack()
 			if _, _, err := s.ask(bt); err != nil {
 				b.Fatal(err)
@@ -62,49 +66,25 @@ func benchmarkScript(b *testing.B, server *redistest.Server, a stint.Algorithm, 
 	b.ReportMetric(0, "ns/op")
 }
 
-func benchmarkRequest(b *testing.B, s *Store, a stint.Algorithm, rules, i int) *request {
+func benchmarkRequest(b *testing.B, s *Store, policies []*stint.Policy, i int) *request {
 	b.Helper()
-	r := s.borrow()
 	var charges []stint.Charge
-	for j := range rules {
-		l := stint.Limit{Count: 10_000, Window: time.Minute}
-		p, ok := s.testPolicies(a, j, l)
-		if !ok {
-			b.Fatal(a)
-		}
+	for _, p := range policies {
 		charges = append(charges, stint.Charge{Policy: p, Key: []byte("user:" + strconv.Itoa(100_000+i)), Ask: stint.Ask{Cost: 1}})
 	}
+	r := s.borrow()
 	if err := s.fill(r, 0, charges); err != nil {
 		b.Fatal(err)
 	}
 	return r
 }
 
-// testPolicies finds or makes a policy.
-func (s *Store) testPolicies(a stint.Algorithm, j int, l stint.Limit) (*stint.Policy, bool) {
-	name := "rule " + strconv.Itoa(j)
-	var found *stint.Policy
-	s.homes.Range(func(p, _ any) bool {
-		if q, ok := p.(string); ok && q == name {
-			found = nil
-		}
-		return true
-	})
-	if v, ok := s.homes.Load("test " + name); ok {
-		return v.(*stint.Policy), true
+// seconds is the processor time that the server has used.
+func seconds(server *redistest.Server) (sum float64) {
+	info := server.Info("cpu")
+	for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
+		x, _ := strconv.ParseFloat(info[field], 64)
+		sum += x
 	}
-	found, err := stint.NewPolicy(name, l, a)
-	if err != nil {
-		return nil, false
-	}
-	s.homes.Store("test "+name, found)
-	return found, true
-}
-
-func seconds(server *redistest.Server) float64 {
-	c := server.Info("cpu")
-	x, _ := strconv.ParseFloat(strings.TrimSpace(c["used_cpu_user"]), 64)
-	y, _ := strconv.ParseFloat(strings.TrimSpace(c["used_cpu_sys"]), 64)
-	_ = context.Background
-	return x + y
+	return sum
 }

@@ -31,6 +31,7 @@ func twins(t *testing.T) int {
 
 // TestTwinOfMemory: the script and memory answer alike, whatever is asked.
 func TestTwinOfMemory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("long")
 	}
@@ -47,6 +48,7 @@ func TestTwinOfMemory(t *testing.T) {
 
 // TestTwinOfTheReference is the same against the store that is obviously right.
 func TestTwinOfTheReference(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	redis := open(t, server, redisstore.Options{ClientClock: true})
 	storetest.Twins(t, storetest.NewReference(), redis, twins(t)/4)
@@ -102,6 +104,7 @@ func (x extremes) cost(p *stint.Policy) int64 {
 // TestTwinOfTheReferenceAtTheEdge asks under limits, costs and steps of time of
 // any size.
 func TestTwinOfTheReferenceAtTheEdge(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	redis := open(t, server, redisstore.Options{ClientClock: true})
 	seed := rand.Uint64()

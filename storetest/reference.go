@@ -16,8 +16,9 @@ import (
 //
 // Where the contract of [stint.Store] leaves room, it does this. A look writes
 // nothing. A request that is refused charges nothing, but a bucket that refused
-// stays moved if the clock was set back so far, unless a charge before it in the
-// request was for the same bucket. The verdict of a charge that would have fitted
+// stays moved if the clock was set back so far, and carried over to a limit that is
+// newer than its last charge, unless a charge before it in the request was for the
+// same bucket. The verdict of a charge that would have fitted
 // then tells of the bucket as it is, not as it would have been. A limit is in force
 // from the first use of its policy.
 type Reference struct {
@@ -73,7 +74,7 @@ func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Ch
 		after, v := r.take(before, c, now, c.Ask)
 		verdicts[i] = v
 		refused = refused || !v.OK && !c.Shadow
-		if after.isOther(r.under(before, c.Policy, now)) {
+		if after.isOther(r.under(before, c.Policy, now)) || c.Cost != 0 && r.isNewer(before, c.Policy, now) {
 			charged[n] = after
 		}
 	}
@@ -99,7 +100,7 @@ func (r *Reference) refuse(now stint.Micros, charges []stint.Charge, verdicts []
 			continue
 		}
 		under := r.under(b, c.Policy, now)
-		if moved, _ := r.take(under, c, now, c.Ask); first && moved.isOther(under) {
+		if moved, _ := r.take(under, c, now, c.Ask); first && (moved.isOther(under) || c.Cost != 0 && r.isNewer(b, c.Policy, now)) {
 			r.buckets[n] = moved
 		}
 	}
@@ -116,6 +117,14 @@ func (r *Reference) under(b bucket, p *stint.Policy, now stint.Micros) bucket {
 	}
 	b.params = p.Params
 	return b
+}
+
+// isNewer says whether p came into force after the last charge of b, which was
+// under another limit. Then a refusal keeps the bucket carried over, since what it
+// promises counts from there.
+func (r *Reference) isNewer(b bucket, p *stint.Policy, now stint.Micros) bool {
+	_, isCell := p.Algorithm.(stint.CellAlgorithm)
+	return isCell && b.params != p.Params && b.cell != (stint.Cell{}) && min(r.since[p], now) > b.cell.At
 }
 
 // take asks a copy of b and returns the bucket afterwards.

@@ -69,7 +69,7 @@ func (p process) read(path string) (*config.File, error) {
 	if err != nil {
 		return nil, errors.Join(errors.New("standard input"), err)
 	}
-	return config.Parse("stdin", data, config.Options{Env: p.env})
+	return config.Parse("stdin", data, p.options())
 }
 
 // warn prints the warnings of a file.

@@ -137,5 +137,8 @@ func (p process) load(path string) (*config.File, error) {
 	if path == "" {
 		return nil, errNoConfig
 	}
-	return config.Load(path, config.Options{Env: p.env})
+	return config.Load(path, p.options())
 }
+
+// options are how rules files are read.
+func (p process) options() config.Options { return config.Options{Env: p.env, CheckStore: checkStore} }

@@ -41,7 +41,7 @@ A second one ends the process at once.`,
 	configFlag(cmd, &f.config)
 	cmd.Flags().StringVar(&gateway, "gateway", "", "listen here instead of where the file says, such as :8080")
 	cmd.Flags().StringVar(&admin, "admin", "", "the admin `address` instead of the file's; \"\" is off")
-	cmd.Flags().StringVar(&store, "store", "", "keep counts here instead of where the file says: memory")
+	cmd.Flags().StringVar(&store, "store", "", "keep counts here instead of where the file says: memory, or a `URL` such as redis://127.0.0.1:6379")
 	return cmd
 }
 
@@ -60,12 +60,26 @@ func (f *serveFlags) settings(file *config.File) (config.Listen, config.Store, e
 		}
 	}
 	if f.store != nil {
-		if store, err = config.ParseStore(*f.store); err != nil {
+		given, err := config.ParseStore(*f.store)
+		if err == nil {
+			err = checkStore(given)
+		}
+		if err != nil {
 			return listen, store, usagef("--store %v", err)
 		}
-		if file.Store != (config.Store{}) {
-			store = file.Store // The same store, with the file's options.
-		}
+		store = withOptions(given, store)
 	}
 	return listen, store, nil
+}
+
+// withOptions is the store that a flag names, with the file's options for it.
+func withOptions(given, file config.Store) config.Store {
+	redis := given.Redis
+	if redis != nil && file.Redis != nil {
+		options := *file.Redis
+		options.URL = redis.URL
+		redis = &options
+	}
+	file.Redis = redis
+	return file
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/stint-dev/stint/config"
 	"github.com/stint-dev/stint/gateway"
 	"github.com/stint-dev/stint/httplimit"
-	"github.com/stint-dev/stint/memstore"
 	"github.com/stint-dev/stint/rules"
 )
 
@@ -32,7 +31,7 @@ type server struct {
 	logger   *slog.Logger
 	watcher  *config.Watcher
 	inForce  *config.File
-	store    *memstore.Store
+	counts   *counts
 	decider  *rules.Decider
 	admin    *admin.Admin
 	gateway  *gateway.Gateway
@@ -55,7 +54,7 @@ func (p process) serve(ctx context.Context, f serveFlags) error {
 	defer signal.Stop(signals)
 	s := &server{process: p, flags: f, signals: signals, logger: slog.New(slog.NewTextHandler(p.err, nil))}
 	s.watcher = config.NewWatcher(f.config, config.WatchOptions{
-		Options: config.Options{Env: p.env}, Loaded: s.loaded, Failed: s.failed,
+		Options: p.options(), Loaded: s.loaded, Failed: s.failed,
 	})
 	if err := s.watcher.Reload(); err != nil {
 		return err
@@ -84,15 +83,13 @@ func (s *server) build(file *config.File, kept config.Store) error {
 	if err != nil {
 		return err
 	}
-	options := memstore.Options{MaxBuckets: kept.MaxBuckets}
-	if kept.RefuseNew {
-		options.WhenFull = memstore.RefuseNew
-	}
-	if s.store, err = memstore.New(options); err != nil {
+	if s.counts, err = openCounts(kept, s.storeChanged); err != nil {
 		return err
 	}
-	s.admin = admin.New(admin.Options{Version: versionText(), Store: s.stats, KeyText: rules.KeyText})
-	s.decider = rules.NewDecider(&stint.Limiter{Store: s.store, Observe: s.admin.Observe}, file.Set)
+	s.admin = admin.New(admin.Options{
+		Version: versionText(), Store: s.counts.stats, Shared: s.counts.shared(), KeyText: rules.KeyText,
+	})
+	s.decider = rules.NewDecider(&stint.Limiter{Store: s.counts.Store, Observe: s.admin.Observe}, file.Set)
 	s.admin.SetRules(shown(file))
 	s.admin.Reloaded(time.Now(), nil)
 	s.gateway, err = gateway.New(gateway.Options{
@@ -107,12 +104,13 @@ func (s *server) build(file *config.File, kept config.Store) error {
 	return err
 }
 
-// stats are the counters of the store as the admin shows them.
-func (s *server) stats() admin.StoreStats {
-	now := s.store.Stats()
-	return admin.StoreStats{
-		Buckets: now.Buckets, MaxBuckets: now.MaxBuckets, Evicted: now.Evicted, EvictedInUse: now.EvictedInUse,
+// storeChanged tells of a shared store that failed, or answers again.
+func (s *server) storeChanged(err error) {
+	if err != nil {
+		s.logger.Error("the shared store fails: each rule decides as its on_store_failure says", "store", s.counts.name, "error", err)
+		return
 	}
+	s.logger.Info("the shared store answers again", "store", s.counts.name)
 }
 
 // listen opens the listeners.
@@ -159,7 +157,7 @@ func (s *server) announce(file *config.File) {
 	if s.networks.admin != nil {
 		fmt.Fprintf(s.out, "admin listens on %s\n", s.networks.admin.Addr())
 	}
-	fmt.Fprintf(s.out, "%s in %s, counts in memory\n", plural(len(file.Spec.Rules), "rule"), file.Path)
+	fmt.Fprintf(s.out, "%s in %s, %s\n", plural(len(file.Spec.Rules), "rule"), file.Path, s.counts)
 	for _, sentence := range file.Set.Sentences() {
 		fmt.Fprintln(s.out, "  "+sentence)
 	}
@@ -217,6 +215,7 @@ func shown(file *config.File) []admin.Rule {
 
 // run serves until ctx or a signal ends it.
 func (s *server) run(ctx context.Context) error {
+	defer s.counts.close()
 	defer s.gateway.Close()
 	drain, beginDrain := context.WithCancel(ctx)
 	background, endBackground := context.WithCancel(context.WithoutCancel(ctx))
@@ -275,7 +274,7 @@ func (s *server) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			s.store.Sweep(0)
+			s.counts.memory.Sweep(0)
 		}
 	}
 }

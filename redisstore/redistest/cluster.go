@@ -28,7 +28,7 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 	for i := range 6 {
 		_, bus, _ := net.SplitHostPort(FreeAddr(t))
 		s := Start(t, append([]string{
-			"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "1000",
+			"--cluster-enabled", "yes", "--cluster-port", bus, "--cluster-node-timeout", "2000",
 			"--cluster-config-file", "nodes.conf", "--cluster-allow-replica-migration", "no",
 		}, args...)...)
 		s.bus = bus

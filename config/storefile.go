@@ -1,0 +1,195 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// store is where counts are kept, as it is written.
+type store struct {
+	n *node
+	storeFields
+	url *node // of Redis, where it is good
+}
+
+// storeFields are the fields of store.
+type storeFields struct {
+	Memory memory `yaml:"memory" doc:"In this process. Beside redis, it counts while Redis fails."`
+	Redis  redis  `yaml:"redis" doc:"In Redis or Valkey."`
+}
+
+// memory is the fields of a store in memory.
+type memory struct {
+	n *node
+	memoryFields
+}
+
+// memoryFields are the fields of memory.
+type memoryFields struct {
+	MaxBuckets whole `yaml:"max_buckets" doc:"How many buckets are kept at most. Left out, it is 10000000."`
+	WhenFull   word  `yaml:"when_full" enum:"evict refuse" doc:"evict makes room by dropping what is nearest its reset, refuse refuses new keys. Left out, it is evict."`
+}
+
+func (m *memory) set(d *decoder, n *node, t tag) {
+	if n.kind == null {
+		m.n = n
+		return
+	}
+	if !d.fields(n, &m.memoryFields, t) {
+		return
+	}
+	m.n = n
+	if b := m.MaxBuckets.n; b != nil && m.MaxBuckets.v == 0 {
+		d.fault(b, t.name+".max_buckets 0 would count nothing", "write at least 1, or leave it out for 10000000")
+	}
+}
+
+// redis is the fields of a store in Redis.
+type redis struct {
+	n *node
+	redisFields
+}
+
+// redisFields are the fields of redis.
+type redisFields struct {
+	URL      storeURL `yaml:"url" secret:"value" doc:"Where it is: redis://user:password@host:6379/0, with rediss for TLS, unix:///path for a socket, redis+sentinel://host1,host2/master or redis+cluster://host1,host2."`
+	Prefix   word     `yaml:"prefix" doc:"What every key begins with. Left out, it is stint:."`
+	Deadline span     `yaml:"deadline" doc:"The longest that a decision waits for Redis. Left out, it is 5ms."`
+	Failures whole    `yaml:"failures" doc:"Failures in a row after which Redis is left alone. Left out, it is 5."`
+	Probe    span     `yaml:"probe" doc:"How long it is left alone before one decision tries it again. Left out, it is 1s."`
+	Fleet    whole    `yaml:"fleet" doc:"How many servers share the limits: each allows its part while Redis fails. Left out, it is 1."`
+}
+
+// Bounds of what is written about Redis.
+const (
+	maxStorePrefix = 64 // bytes
+	maxCount       = 1_000_000
+)
+
+func (r *redis) set(d *decoder, n *node, t tag) {
+	if n.isScalar() {
+		n.hide() // It may be a URL.
+		d.wrongKind(n, t.name, "write a mapping such as { url: redis://127.0.0.1:6379 }")
+		return
+	}
+	if !d.fields(n, &r.redisFields, t) {
+		return
+	}
+	r.n = n
+	if n.find("url") == nil && !n.misspelt() {
+		d.fault(n, t.name+" has no url", "write one such as url: redis://127.0.0.1:6379")
+	}
+	d.counted(&r.Failures, t.name+".failures", "would never ask Redis", 5)
+	d.counted(&r.Fleet, t.name+".fleet", "leaves out this server", 1)
+	r.prefix(d, t.name+".prefix")
+}
+
+// counted reports a number that is not from 1 to maxCount, and puts 0 in its place.
+func (d *decoder) counted(w *whole, name, zero string, def int) {
+	switch {
+	case w.n == nil:
+		return
+	case w.v == 0:
+		d.fault(w.n, name+w.n.shown()+" "+zero, fmt.Sprintf("write at least 1, or leave it out for %d", def))
+	case w.v > maxCount:
+		d.fault(w.n, name+w.n.shown()+" is too large", fmt.Sprintf("at most %d", maxCount))
+	default:
+		return
+	}
+	w.v = 0
+}
+
+// prefix checks what keys begin with.
+func (r *redis) prefix(d *decoder, name string) {
+	n := r.Prefix.n
+	switch {
+	case n == nil:
+		return
+	case n.value == "":
+		d.fault(n, name+" is empty", "write one, or leave it out for stint:")
+	case strings.ContainsAny(n.value, "{}"):
+		d.fault(n, name+n.shown()+" has a brace", "write it without: a cluster places keys by what is in braces")
+	case len(n.value) > maxStorePrefix:
+		d.fault(n, name+n.shown()+" is too long", fmt.Sprintf("at most %d bytes", maxStorePrefix))
+	default:
+		return
+	}
+	r.Prefix = word{}
+}
+
+// storeURL is the URL of a store.
+type storeURL struct{ word }
+
+func (u *storeURL) set(d *decoder, n *node, t tag) {
+	if u.word.set(d, n, t); u.n == nil {
+		return
+	}
+	if err := checkStoreURL(u.v); err != nil {
+		message, hint := cutHint(err.Error())
+		d.fault(n, t.name+" "+message, hint)
+		u.word = word{}
+	}
+}
+
+func (s *store) set(d *decoder, n *node, t tag) {
+	if n.kind == mapping {
+		if d.fields(n, &s.storeFields, t) {
+			s.n, s.url = n, s.Redis.URL.n
+		}
+		return
+	}
+	var w word
+	if w.set(d, n, t); w.n == nil {
+		return
+	}
+	parsed, err := ParseStore(w.v)
+	if err != nil {
+		message, hint := cutHint(err.Error())
+		if n.filled && !strings.Contains(w.v, "://") {
+			message, hint = strings.TrimSpace(n.shown()+" is not known once the environment is filled in"), storeHint
+		}
+		n.hide()
+		d.fault(n, t.name+" "+message, hint)
+		return
+	}
+	if s.n = n; parsed.Redis != nil {
+		n.hide()
+		s.url, s.Redis.URL.word = n, w
+	}
+}
+
+// settings returns the store that was written.
+func (s *store) settings() Store {
+	to := Store{MaxBuckets: s.Memory.MaxBuckets.v, RefuseNew: s.Memory.WhenFull.v == "refuse"}
+	if r := &s.Redis; s.url != nil {
+		to.Redis = &Redis{
+			URL: r.URL.v, Prefix: r.Prefix.v, Deadline: r.Deadline.v, Probe: r.Probe.v,
+			Failures: int(r.Failures.v), Fleet: int(r.Fleet.v),
+		}
+	}
+	return to
+}
+
+// store reads where counts are kept, and lets check look at the URL.
+func (b *builder) store(s *store, check func(Store) error) {
+	b.file.Store = s.settings()
+	if s.url == nil || check == nil {
+		return
+	}
+	err := check(b.file.Store)
+	if err == nil {
+		return
+	}
+	name := "store"
+	if s.n.kind == mapping {
+		name = "store.redis.url"
+	}
+	if showsSecrets(err.Error(), s.url.value) {
+		b.fault(s.url, name+" is no URL of a store", storeURLHint)
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		message, hint := cutHint(strings.TrimSpace(line))
+		b.fault(s.url, name+": "+message, hint)
+	}
+}

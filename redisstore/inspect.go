@@ -1,0 +1,71 @@
+package redisstore
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Server is what a store finds where it connects.
+type Server struct {
+	// Name is Redis or Valkey.
+	Name string
+	// Version is the server's.
+	Version string
+	// Mode is standalone, sentinel or cluster, as the server calls it.
+	Mode string
+	// ClockAhead is how far the server's clock is ahead of this one, known to half of
+	// RoundTrip. It decides nothing: all instants are the server's.
+	ClockAhead time.Duration
+	// RoundTrip is how long the server took to tell the time.
+	RoundTrip time.Duration
+}
+
+// Inspect asks the server, of a cluster one of them, what it is. It is for a word
+// at the start: a store needs no inspection.
+func (s *Store) Inspect(ctx context.Context) (Server, error) {
+	c, err := s.link.client()
+	if err != nil {
+		return Server{}, err
+	}
+	info, err := c.Do(ctx, c.B().Info().Section("server").Build()).ToString()
+	if err != nil {
+		return Server{}, unavailable(err)
+	}
+	found := readInfo(info)
+	before := time.Now()
+	at, err := c.Do(ctx, c.B().Time().Build()).AsStrSlice()
+	if err != nil {
+		return Server{}, unavailable(err)
+	}
+	if len(at) != 2 {
+		return Server{}, unavailable(errAnswer)
+	}
+	found.RoundTrip = time.Since(before)
+	seconds, _ := strconv.ParseInt(at[0], 10, 64)
+	micros, _ := strconv.ParseInt(at[1], 10, 64)
+	found.ClockAhead = time.Unix(seconds, micros*1000).Sub(before.Add(found.RoundTrip / 2)).Round(time.Microsecond)
+	return found, nil
+}
+
+// readInfo reads the section server of INFO. Valkey tells a version of Redis too.
+func readInfo(info string) Server {
+	s := Server{Name: "Redis"}
+	valkey := ""
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "redis_version":
+			s.Version = value
+		case "valkey_version":
+			valkey = value
+		case "redis_mode", "server_mode":
+			s.Mode = value
+		}
+	}
+	if valkey != "" {
+		s.Name, s.Version = "Valkey", valkey
+	}
+	return s
+}
