@@ -140,6 +140,8 @@ func (b *builder) headers(w *words) {
 			b.fault(one.n, "headers names "+one.v+" twice", "leave out one")
 		case one.v == "none" && len(w.v) > 1:
 			b.fault(one.n, "headers names none beside others", "leave out none, or write it alone")
+		case one.v == "github" && seen["x-ratelimit"], one.v == "x-ratelimit" && seen["github"]:
+			b.fault(one.n, "headers names x-ratelimit and github, which give X-RateLimit-Reset two meanings", "leave out one")
 		}
 		seen[one.v] = true
 	}
