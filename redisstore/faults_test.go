@@ -380,3 +380,36 @@ func TestRefusedChargesWriteNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAHungServer: callers wait as long as they like and no longer, and soon after
+// it goes on the store does too.
+func TestAHungServer(t *testing.T) {
+	server := redistest.Start(t)
+	c := &client{TB: t, store: open(t, server, redisstore.Options{ReadTimeout: 200 * time.Millisecond})}
+	p := policy(t, "p", "1000 per 1h", algo.FixedWindow)
+	c.allows(1, p, "k")
+	take := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+		defer cancel()
+		var v [1]stint.Verdict
+		_, err := c.store.Take(ctx, 0, []stint.Charge{{Policy: p, Key: []byte("k"), Ask: stint.Ask{Cost: 1}}}, v[:])
+		return err
+	}
+	server.Pause()
+	for start := time.Now(); time.Since(start) < time.Second; {
+		asked := time.Now()
+		if take() == nil {
+			t.Fatal("a hung server answers")
+		}
+		if d := time.Since(asked); d > 55*time.Millisecond {
+			t.Errorf("a caller with 5ms waited %v", d)
+		}
+	}
+	server.Resume()
+	eventually(t, time.Second, take)
+	// A call for each time that the connection was given up, of at most a batch.
+	left := c.ask(p, "k", 0).Remaining
+	if left > 998 || left < 1000-2-6*redisstore.DefaultMaxBatch {
+		t.Errorf("%d left", left)
+	}
+}

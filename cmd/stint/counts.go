@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/admin"
@@ -66,6 +69,26 @@ func checkStore(kept config.Store) error {
 	}
 	_, err := redisstore.ParseURL(kept.Redis.URL)
 	return err
+}
+
+// inspectFor is how long a server waits at the start to hear of its shared store.
+const inspectFor = time.Second
+
+// inspect says what the shared store is, or that it does not answer. Either way it
+// is connected to, so that the first requests need not wait for that.
+func (c *counts) inspect(ctx context.Context, logger *slog.Logger) {
+	if c.redis == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, inspectFor)
+	defer cancel()
+	found, err := c.redis.Inspect(ctx)
+	if err != nil {
+		logger.Warn("the shared store does not answer yet; it is tried again", "store", c.name, "error", err)
+		return
+	}
+	logger.Info("shared store", "store", c.name, "is", found.Name+" "+found.Version, "mode", found.Mode,
+		"clock_ahead", found.ClockAhead.Round(time.Microsecond), "round_trip", found.RoundTrip.Round(time.Microsecond))
 }
 
 // close lets go of connections.

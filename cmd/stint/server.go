@@ -71,6 +71,7 @@ func (p process) serve(ctx context.Context, f serveFlags) error {
 		return err
 	}
 	s.announce(file)
+	s.counts.inspect(ctx, s.logger)
 	return s.run(ctx)
 }
 

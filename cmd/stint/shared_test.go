@@ -51,7 +51,7 @@ func (p *printed) await(t *testing.T, pattern string) []string {
 
 // startServer runs stint serve with rules until the test ends, and returns the
 // addresses of its gateway and of its admin.
-func startServer(t *testing.T, rules, store string) (gateway, admin string, out *printed) {
+func startServer(t *testing.T, rules string) (gateway, admin string, out *printed) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "rules.yaml")
 	if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
@@ -63,7 +63,7 @@ func startServer(t *testing.T, rules, store string) (gateway, admin string, out 
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- p.serve(ctx, serveFlags{config: path, gateway: &anywhere, admin: &anywhere, store: &store})
+		done <- p.serve(ctx, serveFlags{config: path, gateway: &anywhere, admin: &anywhere})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -96,18 +96,22 @@ func ask(t *testing.T, url string) *http.Response {
 	return res
 }
 
-const sharedRules = `
+// sharedRules count in the store at addr, which may take its time: a machine that
+// runs many tests can be slow.
+func sharedRules(addr string) string {
+	return "store: { redis: { url: 'redis://" + addr + "', deadline: 10s } }" + `
 upstream: demo
 keys: { client: { header: X-Client } }
 rules:
   - { id: per-client, key: client, algorithm: fixed_window, limit: 100 per day }
 `
+}
 
 func TestC055TwoServersCountTogether(t *testing.T) {
 	redis := redistest.Start(t)
-	store := "redis://" + redis.Addr
-	first, _, _ := startServer(t, sharedRules, store)
-	second, _, _ := startServer(t, sharedRules, store)
+	first, _, out := startServer(t, sharedRules(redis.Addr))
+	out.await(t, `level=INFO msg="shared store" .*is="Redis `)
+	second, _, _ := startServer(t, sharedRules(redis.Addr))
 	var left []int
 	for i := range 200 {
 		res := ask(t, []string{first, second}[i%2])
@@ -135,7 +139,7 @@ func TestC055TwoServersCountTogether(t *testing.T) {
 func TestC070AStoreThatComesLate(t *testing.T) {
 	redis := redistest.Start(t)
 	redis.Stop()
-	gateway, admin, out := startServer(t, sharedRules, "redis://"+redis.Addr)
+	gateway, admin, out := startServer(t, sharedRules(redis.Addr))
 	for range 10 {
 		if res := ask(t, gateway); res.StatusCode != http.StatusOK || res.Header.Get("X-RateLimit-Remaining") == "" {
 			t.Fatalf("without the store: %s %v", res.Status, res.Header)
