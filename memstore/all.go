@@ -51,7 +51,7 @@ func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge,
 		return 0, err
 	}
 	if given == 0 {
-		now = s.monotonic(now, locked)
+		now = latest(now, locked)
 	}
 	refused := false
 	for i := range items {
@@ -110,7 +110,7 @@ func (s *Store) lockAll(sc *scratch, charges []stint.Charge, now stint.Micros) (
 		locked = slices.Compact(locked)
 		gone := false
 		for _, g := range locked {
-			g.mu.Lock()
+			g.lock()
 			gone = gone || g.gone
 		}
 		if !gone {
@@ -139,14 +139,12 @@ func checkNames(charges []stint.Charge) error {
 	return nil
 }
 
-// monotonic is a reading of the store's own clock under the locks of segments.
-// One made before the locks were had may be older than that of whoever had one
-// before; then the clock is read again.
-func (s *Store) monotonic(read stint.Micros, locked []*segment) stint.Micros {
+// latest is a reading of the store's own clock under the locks of segments. One made
+// before the locks were had may be older than that of whoever had one before: then
+// that is the time.
+func latest(read stint.Micros, locked []*segment) stint.Micros {
 	for _, g := range locked {
-		if read < g.last {
-			read = max(s.clock(), g.last)
-		}
+		read = max(read, g.last)
 	}
 	for _, g := range locked {
 		g.last = read

@@ -35,9 +35,7 @@ func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask st
 		return 0, v, false
 	}
 	if given == 0 {
-		if now < g.last {
-			now = max(s.clock(), g.last)
-		}
+		now = max(now, g.last) // Somebody who read the clock later may have been first.
 		g.last = now
 	}
 	i := g.find(hash)
@@ -81,7 +79,7 @@ func (s *Store) lock(p *stint.Policy, hash uint64, now stint.Micros) (*home, *se
 	for {
 		h := s.home(p, now)
 		g := h.table.segment(hash)
-		g.mu.Lock()
+		g.lock()
 		if !g.gone {
 			return h, g
 		}

@@ -38,6 +38,21 @@ type segment struct {
 	buckets
 }
 
+// spins is how often the lock of a segment is tried before a goroutine goes to sleep
+// for it. Locks are held for less than it takes to fall asleep, and the mutex by
+// itself does not spin while other goroutines are ready to run.
+const spins = 64
+
+// lock locks the segment.
+func (g *segment) lock() {
+	for range spins {
+		if g.mu.TryLock() {
+			return
+		}
+	}
+	g.mu.Lock()
+}
+
 // buckets are the slots of a segment.
 type buckets struct {
 	table *table
