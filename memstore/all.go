@@ -180,7 +180,7 @@ func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, v *sti
 	}
 	before, newer := it.home.under(it.cell, it.tag, now)
 	after, said := it.home.table.cells.Take(before, &it.home.policy.Params, now, ask)
-	if *v = said; after != before || newer && ask.Cost != 0 {
+	if *v = said; after != before || ask.Cost != 0 && it.tag != it.home.tag && (said.OK || newer) {
 		it.cell, it.tag, it.changed = after, it.home.tag, true
 	}
 }

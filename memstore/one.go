@@ -47,7 +47,7 @@ func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask st
 	after, v = cells.Take(before, &h.policy.Params, now, ask)
 	crowded := false
 	switch {
-	case after == before && (!newer || ask.Cost == 0):
+	case after == before && (ask.Cost == 0 || i < 0 || g.tag(i) == h.tag || !v.OK && !newer):
 	case i >= 0 && ask.Cost > 0:
 		g.setCell(i, h.tag, after)
 	default:

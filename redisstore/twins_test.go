@@ -41,7 +41,7 @@ func TestTwinOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	redis := open(t, server, redisstore.Options{ClientClock: true})
-	if err := (storetest.Pair{A: memory, B: redis, Seed: rand.Uint64()}).Differ(twins(t)); err != nil {
+	if err := (storetest.Pair{A: memory, B: redis, Seed: storetest.Seed()}).Differ(twins(t)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestTwinOfTheReferenceAtTheEdge(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	redis := open(t, server, redisstore.Options{ClientClock: true})
-	seed := rand.Uint64()
+	seed := storetest.Seed()
 	x := extremes{rand.New(rand.NewPCG(seed, 1))}
 	for i := range twins(t) / 200 {
 		reference := storetest.NewReference()

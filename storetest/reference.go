@@ -74,7 +74,8 @@ func (r *Reference) Take(_ context.Context, now stint.Micros, charges []stint.Ch
 		after, v := r.take(before, c, now, c.Ask)
 		verdicts[i] = v
 		refused = refused || !v.OK && !c.Shadow
-		if after.isOther(r.under(before, c.Policy, now)) || c.Cost != 0 && r.isNewer(before, c.Policy, now) {
+		other := before.params != c.Policy.Params && before.cell != (stint.Cell{})
+		if after.isOther(r.under(before, c.Policy, now)) || c.Cost != 0 && other && (v.OK || r.isNewer(before, c.Policy, now)) {
 			charged[n] = after
 		}
 	}
