@@ -28,6 +28,9 @@ const (
 	// FieldJSON is the text of the field of a JSON body at the path Name, such as
 	// user.phone. Reading it reads the body, up to a bound.
 	FieldJSON
+	// FieldDescriptor is the value of the first entry called Name in the descriptors
+	// that Envoy sends about a request.
+	FieldDescriptor
 )
 
 // Field names one value of a request.

@@ -38,6 +38,8 @@ func fieldText(f stint.Field) string {
 		return "the cookie " + f.Name
 	case stint.FieldJSON:
 		return "the body's " + f.Name
+	case stint.FieldDescriptor:
+		return "the descriptor entry " + f.Name
 	case stint.FieldHost:
 		return "the host"
 	case stint.FieldPath:
@@ -70,6 +72,10 @@ func (r *replay) needs(spec *rules.Rule, f stint.Field) bool {
 		}
 	case stint.FieldCookie:
 		if hasName(m.Cookie, f.Name) {
+			return true
+		}
+	case stint.FieldDescriptor:
+		if _, ok := m.Descriptor[f.Name]; ok {
 			return true
 		}
 	case stint.FieldQuery:
@@ -114,6 +120,8 @@ func (r *replay) isKey(name string, f stint.Field) bool {
 			return k.Cookie == f.Name
 		case stint.FieldJSON:
 			return k.JSON == f.Name
+		case stint.FieldDescriptor:
+			return k.Descriptor == f.Name
 		}
 	}
 	return false

@@ -57,7 +57,9 @@ func (c *compiler) run() {
 		return
 	}
 	c.ids()
+	c.set.byID = make(map[string]int, len(c.spec.Rules))
 	for i := range c.spec.Rules {
+		c.set.byID[c.spec.Rules[i].ID] = i
 		c.set.rules = append(c.set.rules, c.rule(i))
 	}
 	if errs, _ := c.split(); len(errs) == 0 {

@@ -156,6 +156,7 @@ func (c *compiler) conditions(path string, m *Match, out *match) {
 	add("header", m.Header, stint.FieldHeader, c.checkHeader)
 	add("query", m.Query, stint.FieldQuery, c.checkFree)
 	add("cookie", m.Cookie, stint.FieldCookie, c.checkCookie)
+	add("descriptor", m.Descriptor, stint.FieldDescriptor, c.checkFree)
 }
 
 // checkValues warns of values that look as if they were patterns.

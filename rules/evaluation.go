@@ -304,20 +304,24 @@ func (e *Evaluation) value(field int) (string, bool) {
 func (e *Evaluation) read(field int, s *slot) {
 	e.touched = append(e.touched, field)
 	s.read = true
-	s.value, s.there = e.src.Value(e.set.fields.all[field])
-	if !s.there {
-		return
+	if s.value, s.there = e.src.Value(e.set.fields.all[field]); s.there {
+		s.value = e.set.spell(field, s.value)
 	}
+}
+
+// spell is the one spelling of a field's value.
+func (s *Set) spell(field int, value string) string {
 	switch field {
 	case methodField:
-		s.value = strings.ToUpper(s.value)
+		return strings.ToUpper(value)
 	case pathField:
-		if len(s.value) <= MaxValue {
-			s.value = e.set.spelling.clean(s.value)
+		if len(value) <= MaxValue {
+			return s.spelling.clean(value)
 		}
 	case hostField:
-		s.value = lower(strings.TrimSuffix(s.value, "."))
+		return lower(strings.TrimSuffix(value, "."))
 	}
+	return value
 }
 
 // address returns the client's address, the zero Addr if there is none.

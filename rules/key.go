@@ -115,6 +115,7 @@ func (c *compiler) keySource(path string, k *Key, into *key) {
 	from("query", k.Query, stint.Field{Kind: stint.FieldQuery, Name: k.Query}, c.checkFree)
 	from("cookie", k.Cookie, stint.Field{Kind: stint.FieldCookie, Name: k.Cookie}, c.checkCookie)
 	from("json", k.JSON, stint.Field{Kind: stint.FieldJSON, Name: k.JSON}, c.checkJSON)
+	from("descriptor", k.Descriptor, stint.Field{Kind: stint.FieldDescriptor, Name: k.Descriptor}, c.checkFree)
 	if k.Param != "" {
 		sources++
 		into.kind, into.param = paramKey, k.Param
@@ -124,7 +125,7 @@ func (c *compiler) keySource(path string, k *Key, into *key) {
 	}
 	switch {
 	case sources == 0:
-		c.fault(path, "key %s says not where it is found: give it a header, query, cookie, param or json", k.Name)
+		c.fault(path, "key %s says not where it is found: give it a header, query, cookie, param, json or descriptor", k.Name)
 	case sources > 1:
 		c.fault(path, "key %s is found in %d places: write two keys", k.Name, sources)
 	}

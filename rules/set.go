@@ -10,6 +10,7 @@ import (
 // concurrent use.
 type Set struct {
 	rules    []rule
+	byID     map[string]int // places in rules
 	keys     []key
 	fields   fields
 	spelling spelling

@@ -68,8 +68,8 @@ type Spec struct {
 	IPv6Prefix int
 }
 
-// Key is a named value of a request. Exactly one of Header, Query, Cookie, Param
-// and JSON is set.
+// Key is a named value of a request. Exactly one of Header, Query, Cookie, Param,
+// JSON and Descriptor is set.
 type Key struct {
 	Name   string
 	Header string // a header's name
@@ -77,6 +77,8 @@ type Key struct {
 	Cookie string // a cookie's name
 	Param  string // a {name} in the matching rule's path pattern
 	JSON   string // a field of a JSON body, as a path such as user.phone
+	// Descriptor is the key of an entry of the descriptors that Envoy sends.
+	Descriptor string
 	// Secret values are hashed before they leave the rules.
 	Secret bool
 }
@@ -147,9 +149,11 @@ type Match struct {
 	Header map[string][]string // values; an empty list means present
 	Query  map[string][]string
 	Cookie map[string][]string
-	IP     []netip.Prefix
-	Has    []string // keys that must be there
-	Lacks  []string // keys that must not be there
+	// Descriptor is about entries of the descriptors that Envoy sends, by their keys.
+	Descriptor map[string][]string
+	IP         []netip.Prefix
+	Has        []string // keys that must be there
+	Lacks      []string // keys that must not be there
 }
 
 // Missing is what happens to a request without the rule's key.

@@ -15,9 +15,9 @@ import (
 
 // request is a Source made of what is in it.
 type request struct {
-	from                        string
-	method, path, host          string
-	header, query, cookie, json map[string]string
+	from                                    string
+	method, path, host                      string
+	header, query, cookie, json, descriptor map[string]string
 
 	asked map[stint.Field]int // how often each field was read, if not nil
 }
@@ -50,6 +50,8 @@ func (r *request) Value(f stint.Field) (string, bool) {
 		in = r.cookie
 	case stint.FieldJSON:
 		in = r.json
+	case stint.FieldDescriptor:
+		in = r.descriptor
 	}
 	v, ok := in[f.Name]
 	return v, ok
