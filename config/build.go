@@ -27,6 +27,7 @@ func (b *builder) put(path string, n *node) {
 // build reads all settings, and the rules last.
 func (b *builder) build(s *shape) {
 	b.upstream(s)
+	b.envoy(&s.Envoy)
 	b.listen(&s.Listen)
 	b.addresses(s)
 	b.headers(&s.Headers)
@@ -51,16 +52,17 @@ func (b *builder) keys(ks *names[key, *key]) {
 		k := &e.value
 		path := "keys." + e.key.value
 		b.put(path, e.key)
-		for name, w := range map[string]*word{"header": &k.Header, "query": &k.Query, "cookie": &k.Cookie, "param": &k.Param, "json": &k.JSON} {
+		for name, w := range map[string]*word{"header": &k.Header, "query": &k.Query, "cookie": &k.Cookie, "param": &k.Param, "json": &k.JSON, "descriptor": &k.Descriptor} {
 			b.put(path+"."+name, w.n)
 		}
 		if k.n == nil || k.n.anyFaulty(make(map[*node]bool)) {
 			// It is told what is wrong with it; rules that name it are not wrong too.
-			k.Header, k.Query, k.Cookie, k.Param, k.JSON = word{v: "X-Unknown"}, word{}, word{}, word{}, word{}
+			k.Header, k.Query, k.Cookie, k.Param, k.JSON, k.Descriptor = word{v: "X-Unknown"}, word{}, word{}, word{}, word{}, word{}
 			e.key.faulty = true
 		}
 		b.file.Spec.Keys = append(b.file.Spec.Keys, rules.Key{
-			Name: e.key.value, Header: k.Header.v, Query: k.Query.v, Cookie: k.Cookie.v, Param: k.Param.v, JSON: k.JSON.v, Secret: k.Secret.v,
+			Name: e.key.value, Header: k.Header.v, Query: k.Query.v, Cookie: k.Cookie.v, Param: k.Param.v, JSON: k.JSON.v,
+			Descriptor: k.Descriptor.v, Secret: k.Secret.v,
 		})
 	}
 }
@@ -97,12 +99,17 @@ func (b *builder) plans(p *plans) {
 	b.file.Spec.Plans = &rules.Plans{Key: key, Of: of}
 }
 
+// beside returns a path, which is relative to the file.
+func (b *builder) beside(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(b.file.Path), path)
+}
+
 // csv adds the keys of a CSV file to of.
 func (b *builder) csv(w word, of map[string]string) {
-	path := w.v
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(b.file.Path), path)
-	}
+	path := b.beside(w.v)
 	data, message, hint := b.disk.read(path, maxCSVBytes)
 	if message != "" {
 		b.fault(w.n, "plans.file"+w.n.shown()+": "+message, hint)

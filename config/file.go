@@ -16,6 +16,9 @@ type File struct {
 	Listen Listen
 	// Upstream is the server behind the gateway, if there is one.
 	Upstream Upstream
+	// Descriptors is the file or the folder with limits of Envoy's descriptors; empty
+	// means none.
+	Descriptors string
 	// Store is where the counts are kept.
 	Store Store
 	// TrustedProxies are the networks whose word about a client is believed.

@@ -13,6 +13,9 @@ import (
 type Listen struct {
 	// Gateway is the reverse proxy.
 	Gateway string
+	// HTTP is the decision service over HTTP, GRPC the one over gRPC, with that of
+	// Envoy, and RESP the one over the protocol of Redis.
+	HTTP, GRPC, RESP string
 	// Admin has health, metrics and status.
 	Admin string
 }

@@ -85,17 +85,18 @@ type match struct {
 
 // matchFields are the fields of a match.
 type matchFields struct {
-	Plan   words  `yaml:"plan" doc:"Plans of the caller."`
-	Path   words  `yaml:"path" doc:"Patterns of paths: /v1/orders/{id}, /v1/* for one segment, /v1/** for all below."`
-	Method words  `yaml:"method" doc:"Methods, such as GET."`
-	Host   words  `yaml:"host" doc:"Hosts, or *.example.com for all below."`
-	Header values `yaml:"header" doc:"Names of headers that must be there, or a mapping of names to values."`
-	Query  values `yaml:"query" doc:"Names of query parameters that must be there, or a mapping of names to values."`
-	Cookie values `yaml:"cookie" doc:"Names of cookies that must be there, or a mapping of names to values."`
-	IP     words  `yaml:"ip" doc:"Addresses or networks of the client, such as 10.0.0.0/8."`
-	Has    words  `yaml:"has" doc:"Names of keys that must be there."`
-	Lacks  words  `yaml:"lacks" doc:"Names of keys that must not be there."`
-	When   later  `yaml:"when" hint:"use the other fields of match"`
+	Plan       words  `yaml:"plan" doc:"Plans of the caller."`
+	Path       words  `yaml:"path" doc:"Patterns of paths: /v1/orders/{id}, /v1/* for one segment, /v1/** for all below."`
+	Method     words  `yaml:"method" doc:"Methods, such as GET."`
+	Host       words  `yaml:"host" doc:"Hosts, or *.example.com for all below."`
+	Header     values `yaml:"header" doc:"Names of headers that must be there, or a mapping of names to values."`
+	Query      values `yaml:"query" doc:"Names of query parameters that must be there, or a mapping of names to values."`
+	Cookie     values `yaml:"cookie" doc:"Names of cookies that must be there, or a mapping of names to values."`
+	Descriptor values `yaml:"descriptor" doc:"Keys of entries of the descriptors that Envoy sends, or a mapping of keys to values."`
+	IP         words  `yaml:"ip" doc:"Addresses or networks of the client, such as 10.0.0.0/8."`
+	Has        words  `yaml:"has" doc:"Names of keys that must be there."`
+	Lacks      words  `yaml:"lacks" doc:"Names of keys that must not be there."`
+	When       later  `yaml:"when" hint:"use the other fields of match"`
 }
 
 func (m *match) set(d *decoder, n *node, t tag) {

@@ -15,6 +15,8 @@ import (
 func (b *builder) rules(rs *many[rule, *rule]) {
 	n := b.root.find("rules")
 	switch {
+	case n == nil && (b.file.Descriptors != "" || b.file.Listen.RESP != ""):
+		return // Those who ask there bring their own limits.
 	case n == nil:
 		b.fault(b.root, "no rules", "write rules: with a list below, or rules: [] to let everything through")
 		return
@@ -122,7 +124,7 @@ func (b *builder) match(m *match, path string) rules.Match {
 		Plan: b.texts(&m.Plan, path+".plan"), Path: b.texts(&m.Path, path+".path"),
 		Method: b.texts(&m.Method, path+".method"), Host: b.texts(&m.Host, path+".host"),
 		Header: b.values(&m.Header, path+".header"), Query: b.values(&m.Query, path+".query"),
-		Cookie: b.values(&m.Cookie, path+".cookie"), IP: b.networks(&m.IP, path+".ip"),
+		Cookie: b.values(&m.Cookie, path+".cookie"), Descriptor: b.values(&m.Descriptor, path+".descriptor"), IP: b.networks(&m.IP, path+".ip"),
 		Has: b.texts(&m.Has, path+".has"), Lacks: b.texts(&m.Lacks, path+".lacks"),
 	}
 }

@@ -138,11 +138,10 @@ func (v *values) schema(tag) schema {
 	}}
 }
 
-func (*offOnly) schema(tag) schema { return schema{"type": "string", "const": ""} }
-
 func (*queue) schema(tag) schema    { return object(reflect.TypeFor[queueFields]()) }
 func (*match) schema(tag) schema    { return object(reflect.TypeFor[matchFields]()) }
 func (*listen) schema(tag) schema   { return object(reflect.TypeFor[listenFields]()) }
+func (*envoy) schema(tag) schema    { return object(reflect.TypeFor[envoyFields]()) }
 func (*clientIP) schema(tag) schema { return object(reflect.TypeFor[clientIPFields]()) }
 func (*key) schema(tag) schema      { return object(reflect.TypeFor[keyFields]()) }
 func (*plans) schema(tag) schema    { return object(reflect.TypeFor[plansFields]()) }

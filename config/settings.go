@@ -32,18 +32,50 @@ func (b *builder) upstream(s *shape) {
 }
 
 func (b *builder) listen(l *listen) {
-	b.file.Listen.Admin = b.address(&l.Admin, "listen.admin", "127.0.0.1:9090")
-	def := ""
+	at := &b.file.Listen
 	if b.file.Upstream.IsSet() {
-		def = ":8080"
+		at.Gateway = ":8080"
 	}
-	b.file.Listen.Gateway = b.address(&l.Gateway, "listen.gateway", def)
+	at.Admin = "127.0.0.1:9090"
+	listeners := []struct {
+		name string
+		w    *word
+		addr *string
+	}{
+		{"gateway", &l.Gateway, &at.Gateway},
+		{"http", &l.HTTP, &at.HTTP},
+		{"grpc", &l.GRPC, &at.GRPC},
+		{"resp", &l.RESP, &at.RESP},
+		{"admin", &l.Admin, &at.Admin},
+	}
+	for i, one := range listeners {
+		*one.addr = b.address(one.w, "listen."+one.name, *one.addr)
+		for _, other := range listeners[:i] {
+			if *one.addr == "" || *one.addr != *other.addr || isAnyPort(*one.addr) {
+				continue
+			}
+			n := firstOf(one.w.n, other.w.n, l.n)
+			b.fault(n, "listen."+other.name+" and listen."+one.name+" are both "+strconv.Quote(cut(n.raw)), "give each a port of its own")
+		}
+	}
 	if b.root.find("upstream") == nil && l.Gateway.n != nil && l.Gateway.v != "" {
 		b.fault(l.Gateway.n, "listen.gateway"+l.Gateway.n.shown()+" has no upstream to pass requests on to", "write upstream: http://127.0.0.1:3000, or upstream: demo")
 	}
-	if g := b.file.Listen.Gateway; g != "" && g == b.file.Listen.Admin && !isAnyPort(g) {
-		n := firstOf(l.Admin.n, l.Gateway.n, l.n)
-		b.fault(n, "listen.gateway and listen.admin are both "+strconv.Quote(cut(n.raw)), "give each a port of its own")
+}
+
+// envoy reads where the limits of descriptors are.
+func (b *builder) envoy(e *envoy) {
+	w := &e.Descriptors
+	switch {
+	case e.n == nil:
+	case w.n == nil:
+		if !e.n.anyFaulty(make(map[*node]bool)) {
+			b.fault(e.n, "envoy has no descriptors", "write descriptors: and the name of a file or a folder")
+		}
+	case w.v == "":
+		b.fault(w.n, "envoy.descriptors is empty", "write the name of a file or a folder")
+	default:
+		b.file.Descriptors = b.beside(w.v)
 	}
 }
 

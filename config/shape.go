@@ -5,6 +5,7 @@ type shape struct {
 	Listen         listen            `yaml:"listen" doc:"Where to listen. An empty address switches a listener off."`
 	Upstream       word              `yaml:"upstream" doc:"The server behind the gateway, such as http://127.0.0.1:3000, or demo for a built-in echo service."`
 	Store          store             `yaml:"store" doc:"Where the counts are kept: memory, the URL of a Redis or Valkey, or a mapping with options."`
+	Envoy          envoy             `yaml:"envoy" doc:"Limits for Envoy, besides the rules."`
 	TrustedProxies words             `yaml:"trusted_proxies" doc:"Networks whose word about a client's address is believed: 10.0.0.0/8, an address, private or unix."`
 	ClientIP       clientIP          `yaml:"client_ip" doc:"How addresses of clients are read and told apart."`
 	Keys           names[key, *key]  `yaml:"keys" doc:"Names for what tells one client from another. ip, method, path, host and global are built in."`
@@ -24,11 +25,11 @@ type listen struct {
 
 // listenFields are the listeners.
 type listenFields struct {
-	Gateway word    `yaml:"gateway" doc:"The reverse proxy. Left out, it is :8080 where there is an upstream."`
-	Admin   word    `yaml:"admin" doc:"Health, metrics and status. Left out, it is 127.0.0.1:9090."`
-	HTTP    offOnly `yaml:"http" doc:"The decision service over HTTP. In this version it must be empty."`
-	GRPC    offOnly `yaml:"grpc" doc:"The decision service over gRPC. In this version it must be empty."`
-	RESP    offOnly `yaml:"resp" doc:"The decision service over the Redis protocol. In this version it must be empty."`
+	Gateway word `yaml:"gateway" doc:"The reverse proxy. Left out, it is :8080 where there is an upstream."`
+	HTTP    word `yaml:"http" doc:"The decision service over HTTP, with forward auth for other proxies. Left out, it is off."`
+	GRPC    word `yaml:"grpc" doc:"The decision service over gRPC, with that of Envoy. Left out, it is off."`
+	RESP    word `yaml:"resp" doc:"The decision service over the protocol of Redis: CL.THROTTLE. Left out, it is off."`
+	Admin   word `yaml:"admin" doc:"Health, metrics and status. Left out, it is 127.0.0.1:9090."`
 }
 
 func (l *listen) set(d *decoder, n *node, t tag) {
@@ -41,14 +42,24 @@ func (l *listen) set(d *decoder, n *node, t tag) {
 	}
 }
 
-// offOnly is a listener that this version does not have: it can be off.
-type offOnly struct{}
+// envoy is what Envoy asks for.
+type envoy struct {
+	n *node
+	envoyFields
+}
 
-func (*offOnly) set(d *decoder, n *node, t tag) {
-	var w word
-	w.set(d, n, t)
-	if w.n != nil && w.v != "" {
-		d.fault(n, t.name+n.shown()+" comes in a later version", `write "" or leave it out`)
+// envoyFields are the fields of envoy.
+type envoyFields struct {
+	Descriptors word `yaml:"descriptors" doc:"A file, or a folder of files, that says which limit each descriptor has, in the format of Envoy's own rate limit service. Its place is relative to this file."`
+}
+
+func (e *envoy) set(d *decoder, n *node, t tag) {
+	if n.isScalar() {
+		d.wrongKind(n, t.name, "write a mapping such as { descriptors: limits.yaml }")
+		return
+	}
+	if d.fields(n, &e.envoyFields, t) {
+		e.n = n
 	}
 }
 
@@ -79,14 +90,15 @@ type key struct {
 
 // keyFields are the fields of a key.
 type keyFields struct {
-	Header word   `yaml:"header" doc:"Name of a header."`
-	Query  word   `yaml:"query" doc:"Name of a query parameter."`
-	Cookie word   `yaml:"cookie" doc:"Name of a cookie."`
-	Param  word   `yaml:"param" doc:"Name of a {part} in the path pattern of the rule that matches."`
-	JSON   word   `yaml:"json" doc:"Field of a JSON body, as a path such as user.phone."`
-	Secret toggle `yaml:"secret" doc:"The value is hashed before it reaches a store, a log or a page."`
-	JWT    later  `yaml:"jwt" hint:"use a header, and let what checks the token set it"`
-	JWKS   later  `yaml:"jwks"`
+	Header     word   `yaml:"header" doc:"Name of a header."`
+	Query      word   `yaml:"query" doc:"Name of a query parameter."`
+	Cookie     word   `yaml:"cookie" doc:"Name of a cookie."`
+	Param      word   `yaml:"param" doc:"Name of a {part} in the path pattern of the rule that matches."`
+	JSON       word   `yaml:"json" doc:"Field of a JSON body, as a path such as user.phone."`
+	Descriptor word   `yaml:"descriptor" doc:"Key of an entry of the descriptors that Envoy sends."`
+	Secret     toggle `yaml:"secret" doc:"The value is hashed before it reaches a store, a log or a page."`
+	JWT        later  `yaml:"jwt" hint:"use a header, and let what checks the token set it"`
+	JWKS       later  `yaml:"jwks"`
 }
 
 func (k *key) set(d *decoder, n *node, t tag) {
