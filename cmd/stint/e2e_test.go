@@ -262,7 +262,9 @@ func TestRandomKeysFromOneAddressEarnNoBuckets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trial.send(&flags, r)
+		if err := trial.send(&flags, r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if trial.Allowed != 300 || trial.Refused != 9700 {
 		t.Errorf("%d passed and %d were refused, want 300 and 9700", trial.Allowed, trial.Refused)

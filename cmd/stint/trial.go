@@ -26,11 +26,14 @@ type trial struct {
 	Decisions []tried      `json:"decisions"`
 	Allowed   int          `json:"allowed"`
 	Refused   int          `json:"refused"`
+	Store     string       `json:"store,omitempty"`
 
 	gateway *gateway.Gateway
+	limiter *stint.Limiter
 	rules   *rules.Decider
 	now     time.Time
 	last    tried
+	err     error // of the store
 }
 
 // triedRequest is the request as the rules saw it.
@@ -76,7 +79,8 @@ func newTrial(file *config.File) (*trial, error) {
 		return nil, err
 	}
 	t := &trial{now: time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)}
-	t.rules = rules.NewDecider(&stint.Limiter{Store: store, Clock: func() time.Time { return t.now }}, file.Set)
+	t.limiter = &stint.Limiter{Store: store, Clock: func() time.Time { return t.now }}
+	t.rules = rules.NewDecider(t.limiter, file.Set)
 	t.gateway, err = gateway.New(gateway.Options{Upstream: "demo", Limit: httplimit.Options{
 		Decider: t, Headers: headers, DenyStatus: file.DenyStatus,
 		TrustedProxies: file.TrustedProxies, TrustUnix: file.TrustUnix, ClientHeader: file.ClientHeader,
@@ -84,16 +88,46 @@ func newTrial(file *config.File) (*trial, error) {
 	return t, err
 }
 
-// send sends the request as often as the flags say.
-func (t *trial) send(f *tryFlags, r *http.Request) {
+// share lets a shared store decide, by its own clock. Whoever calls closes it.
+func (t *trial) share(url string, file config.Store) (closeStore func(), err error) {
+	kept, err := config.ParseStore(url)
+	if err == nil {
+		err = checkStore(kept)
+	}
+	switch {
+	case err != nil:
+		return nil, usagef("--store %v", err)
+	case kept.Redis == nil:
+		return nil, usagef("--store memory is what try has without it: leave it out")
+	}
+	kept = withOptions(kept, file)
+	store, err := openRedis(kept.Redis)
+	if err != nil {
+		return nil, err
+	}
+	t.limiter.Store, t.limiter.Clock = store, nil
+	t.Store = kept.Redis.String()
+	return store.Close, nil
+}
+
+// send sends the request as often as the flags say. The error is that of a shared
+// store.
+func (t *trial) send(f *tryFlags, r *http.Request) error {
 	start := t.now
+	began := time.Now()
 	for i := range f.n {
 		t.now = start.Add(time.Duration(i) * f.every)
+		if t.Store != "" {
+			t.now = start.Add(time.Since(began).Round(time.Millisecond))
+		}
 		t.last = tried{}
 		again := r.Clone(context.Background())
 		again.Body = io.NopCloser(strings.NewReader(f.data))
 		answer := httptest.NewRecorder()
 		t.gateway.ServeHTTP(answer, again)
+		if t.err != nil {
+			return fmt.Errorf("%s does not decide: %w", t.Store, t.err)
+		}
 		t.last.At, t.last.Status = t.now.Sub(start).String(), answer.Code
 		t.last.Header = answer.Header().Get("Retry-After")
 		t.Decisions = append(t.Decisions, t.last)
@@ -103,15 +137,21 @@ func (t *trial) send(f *tryFlags, r *http.Request) {
 			t.Refused++
 		}
 	}
+	return nil
 }
+
+// storeWait is how long a try waits for a shared store.
+const storeWait = 2 * time.Second
 
 // Decide implements [stint.Decider].
 func (t *trial) Decide(ctx context.Context, src stint.Source, d *stint.Decision) error {
 	if t.Rules == nil {
 		t.explain(src)
 	}
-	if err := t.rules.Decide(ctx, src, d); err != nil {
-		return err
+	ctx, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	if t.err = t.rules.Decide(ctx, src, d); t.err != nil {
+		return t.err
 	}
 	t.last.Allowed, t.last.Rule, t.last.Reason = d.Allowed, d.Policy, string(d.Reason)
 	if len(d.Results) > 0 && d.Policy != "" && !d.Unlimited {
@@ -200,6 +240,9 @@ func (t *trial) text() string {
 	}
 	_ = w.Flush()
 	fmt.Fprintf(&b, "\n%d allowed, %d refused\n", t.Allowed, t.Refused)
+	if t.Store != "" && t.Allowed > 0 {
+		fmt.Fprintf(&b, "charged in %s\n", t.Store)
+	}
 	return trimLines(b.String())
 }
 

@@ -24,6 +24,7 @@ type tryFlags struct {
 	headers []string
 	data    string
 	ip      string
+	store   string
 	n       int
 	every   time.Duration
 	json    bool
@@ -37,7 +38,10 @@ func newTry(p process) *cobra.Command {
 		Long: `try sends a request n times through the rules, every so often on a clock of its
 own, and prints which rules it matches or why not, with which key, and what each
 request would have got. Nothing is sent anywhere. The clock starts at the
-beginning of a day, and buckets are empty.`,
+beginning of a day, and buckets are empty.
+
+With --store the requests are decided now, by the counts that servers share, and
+are charged there like any other.`,
 		Example: "  stint try -c examples/quickstart.yaml /v1/orders -H 'X-Api-Key: k_acme' -n 101",
 		Args:    count(1, 1, "one path"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -52,6 +56,7 @@ beginning of a day, and buckets are empty.`,
 	flags.StringVar(&f.ip, "ip", "192.0.2.1", "the `address` of the peer")
 	flags.IntVarP(&f.n, "number", "n", 1, "how many requests")
 	flags.DurationVar(&f.every, "every", 0, "the `time` between two requests, such as 100ms")
+	flags.StringVar(&f.store, "store", "", "ask the counts at a `URL` such as redis://127.0.0.1:6379, and charge them")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 	return cmd
 }
@@ -63,6 +68,8 @@ func (f *tryFlags) check() error {
 		return usagef("-n %d: write a number from 1 to %d", f.n, maxTries)
 	case f.every < 0 || f.every > maxEvery:
 		return usagef("--every %v: write a time from 0s to %v", f.every, maxEvery)
+	case f.store != "" && f.every > 0:
+		return usagef("--every is for a clock of try's own: leave it out with --store, which has another")
 	}
 	return nil
 }
@@ -145,7 +152,16 @@ func (p process) try(f *tryFlags, target string) error {
 	if err != nil {
 		return err
 	}
-	t.send(f, r)
+	if f.store != "" {
+		closeStore, err := t.share(f.store, file.Store)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+	}
+	if err := t.send(f, r); err != nil {
+		return err
+	}
 	if f.json {
 		return writeJSON(p.out, t)
 	}
