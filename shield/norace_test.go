@@ -1,0 +1,5 @@
+//go:build !race
+
+package shield_test
+
+const raceEnabled = false
