@@ -43,3 +43,29 @@ type OneStore interface {
 	// TakeOne is Take for one charge that is not a shadow.
 	TakeOne(ctx context.Context, now Micros, p *Policy, key string, ask Ask) (Micros, Verdict, error)
 }
+
+// PartedStore is a Store whose parts fail apart from each other, as the servers of
+// a cluster do. What stands before it and watches over it can leave one part alone
+// and ask the others.
+type PartedStore interface {
+	Store
+	// Parts says which parts the charges are about: bit i stands for part i of at
+	// most 64. It asks nobody, and does not wait.
+	Parts(charges []Charge) uint64
+}
+
+// PartError is an error of a Store that knows what of it has failed.
+type PartError struct {
+	// Parts are those that failed, as [PartedStore] counts them; a store without
+	// parts is part 0. None means that the store is well, and that the error is about
+	// the charges.
+	Parts uint64
+	// Err is what happened.
+	Err error
+}
+
+// Error implements error.
+func (e *PartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *PartError) Unwrap() error { return e.Err }

@@ -56,7 +56,7 @@ type StoreStats struct {
 type SharedStats struct {
 	// Name says what and where it is, without secrets.
 	Name string
-	// Up is false while the store is left alone because it failed.
+	// Up is false while the store, or a part of it, is left alone because it failed.
 	Up bool
 	// Failed calls got no answer, Timeouts of them ran into the deadline.
 	Failed, Timeouts int64
@@ -64,6 +64,10 @@ type SharedStats struct {
 	Cancelled int64
 	// Degraded decisions were made without the store.
 	Degraded int64
+	// Repeated refusals were known, and the store was not asked again.
+	Repeated int64
+	// Fleet is how many servers share the store, as far as is known, with this one.
+	Fleet int
 }
 
 // keyText is the default of Options.KeyText.

@@ -5,63 +5,99 @@ import (
 	"time"
 )
 
-// breaker keeps calls away from a store that fails. Closed, it lets all calls
-// through; after a number of failures in a row it opens and lets none through
-// until some time has passed; then a single one may try, and closes or opens it
-// again (Nygard, Release It!, the circuit breaker).
+// breaker keeps calls away from a part of a store that fails. Closed, it lets all
+// calls through; after a number of failures in a row it opens and lets none through
+// until some time has passed; then a single one may try, the probe, and closes it or
+// leaves it open for as long again (Nygard, Release It!, the circuit breaker).
 //
-// It is a few atomics and no lock, since every decision passes it: a breaker with
-// a mutex makes one queue of all requests. Its zero value, with most and pause
-// set, is closed.
+// It is two atomics and no lock, since every decision passes it: a breaker with a
+// mutex makes one queue of all requests. While all is well they are only read.
+//
+// state is the number of the turn at which it last opened or closed, the failures in
+// a row since, and whether it is open. It closes by its probe only. What a call says
+// that began before the last turn, or that is no probe of an open breaker, is not
+// heard: it is about another time.
+//
+// due is when the next probe may go, in nanoseconds after the origin; 0 in a closed
+// one. Whoever moves it on by a lease has the probe, and loses it with the lease: a
+// call that never ends does not keep the others away for ever. The zero value is
+// closed.
 type breaker struct {
-	most  int64         // failures in a row until it opens
-	pause time.Duration // how long it stays open
-
-	failures atomic.Int64
-	opened   atomic.Int64 // when it opened, in nanoseconds after origin; 0 while closed
-	trying   atomic.Bool
+	state atomic.Uint64
+	due   atomic.Int64
 }
 
-// pass says whether a call may go through at now, which counts from any origin
-// and is above 0. Each call that passed reports its outcome.
-func (b *breaker) pass(now time.Duration) bool {
-	opened := b.opened.Load()
-	if opened == 0 {
-		return true
-	}
-	return now-time.Duration(opened) >= b.pause && b.trying.CompareAndSwap(false, true)
-}
-
-// succeed reports that a call was answered, and says whether that closed the
-// breaker.
-func (b *breaker) succeed() (closed bool) {
-	if b.failures.Load() != 0 {
-		b.failures.Store(0)
-	}
-	if b.opened.Load() == 0 {
-		return false
-	}
-	closed = b.opened.Swap(0) != 0
-	b.trying.Store(false)
-	return closed
-}
-
-// fail reports that a call failed at now, and says whether that opened the
-// breaker.
-func (b *breaker) fail(now time.Duration) (opened bool) {
-	if b.opened.Load() != 0 {
-		b.opened.Store(int64(now))
-		b.trying.Store(false)
-		return false
-	}
-	if b.failures.Add(1) < b.most {
-		return false
-	}
-	return b.opened.CompareAndSwap(0, int64(now))
-}
-
-// abandon reports that a call ended without an outcome: the caller went away.
-func (b *breaker) abandon() { b.trying.Store(false) }
+// The bits of a state.
+const (
+	isOpen     = 1
+	oneFailure = 2
+	turnShift  = 24
+	// mostFailures is how many failures in a row there is room for.
+	mostFailures = 1<<(turnShift-1) - 1
+)
 
 // open says whether calls are kept away.
-func (b *breaker) open() bool { return b.opened.Load() != 0 }
+func (b *breaker) open() bool { return b.state.Load()&isOpen != 0 }
+
+// isDue says whether somebody may try an open breaker.
+func (b *breaker) isDue(now time.Duration) bool {
+	due := b.due.Load()
+	return due != 0 && int64(now) >= due
+}
+
+// claim makes the caller the one that tries, until lease.
+func (b *breaker) claim(now, lease time.Duration) bool {
+	due := b.due.Load()
+	return due != 0 && int64(now) >= due && b.due.CompareAndSwap(due, int64(lease))
+}
+
+// release lets somebody else try in the place of whoever claimed until lease, from
+// due on.
+func (b *breaker) release(lease, due time.Duration) {
+	b.due.CompareAndSwap(int64(lease), int64(due))
+}
+
+// recovers reports that the probe until lease was answered. It says whether the
+// breaker closed, at this turn.
+func (b *breaker) recovers(lease time.Duration, turn uint64) bool {
+	if !b.due.CompareAndSwap(int64(lease), 0) {
+		return false
+	}
+	b.state.Store(turn << turnShift)
+	return true
+}
+
+// succeed reports that a call was answered that began at this turn.
+func (b *breaker) succeed(turn uint64) {
+	for {
+		state := b.state.Load()
+		if state&(1<<turnShift-1) == 0 || state&isOpen != 0 || state>>turnShift > turn {
+			return
+		}
+		if b.state.CompareAndSwap(state, state>>turnShift<<turnShift) {
+			return
+		}
+	}
+}
+
+// fail reports that a call failed that began at this turn. Where it is one failure
+// too many, next counts the turn and the breaker opens; it is due then.
+func (b *breaker) fail(turn, most uint64, due time.Duration, next *atomic.Uint64) (opened bool) {
+	for {
+		state := b.state.Load()
+		if state&isOpen != 0 || state>>turnShift > turn {
+			return false
+		}
+		failed := state + oneFailure
+		opens := failed&(1<<turnShift-1)/oneFailure >= most
+		if opens {
+			failed = next.Add(1)<<turnShift | isOpen
+		}
+		if b.state.CompareAndSwap(state, failed) {
+			if opens {
+				b.due.Store(int64(due))
+			}
+			return opens
+		}
+	}
+}

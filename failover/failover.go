@@ -4,15 +4,19 @@
 // until it answers again, and decides meanwhile as each policy wants:
 // [stint.FailLocal] by a store in this process with this server's share of the
 // limit, [stint.FailAllow], or [stint.FailDeny]. Such decisions are Degraded. The
-// store's own counts are the truth: as soon as it answers, they decide again.
+// store's own counts are the truth: as soon as it answers, they decide again. Where
+// the store has parts that fail apart from each other, each has a breaker; a request
+// is decided by the store if all parts that it is about are well.
 //
 // It never retries: a call that ran into the deadline may have been counted.
 package failover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,38 +33,47 @@ const (
 
 // Options of a store with failover. Store and Local must be set.
 type Options struct {
-	// Store is asked first.
+	// Store is asked first. Of a [stint.PartedStore] each part is left alone by
+	// itself.
 	Store stint.Store
 	// Local counts in this process while Store fails.
 	Local stint.Store
 	// Deadline is the longest a decision waits for Store. 0 means
 	// DefaultDeadline.
 	Deadline time.Duration
-	// Failures in a row after which Store is left alone. 0 means DefaultFailures.
+	// Failures in a row after which Store, or a part of it, is left alone. 0 means
+	// DefaultFailures.
 	Failures int
 	// Probe is how long it is left alone before a single decision tries it again.
 	// 0 means DefaultProbe.
 	Probe time.Duration
 	// Fleet is how many servers share the limits; each allows its part while Store
-	// fails. Nil means that this one is alone.
+	// fails. Nil means that this one is alone. It is called for decisions and must not
+	// block.
 	Fleet func() int
-	// Changed, if set, is told when Store is left alone and when it answers again;
-	// err is nil then. It is called on the way of a request and must not block.
+	// Changed, if set, is told once when Store, or the first part of it, is left
+	// alone, and once when all of it answers again; err is nil then. It is called on
+	// the way of a request, one call at a time. It must not block, nor ask this store.
 	Changed func(err error)
 }
 
 // Store is a [stint.Store] with failover. It is safe for concurrent use.
 type Store struct {
 	store    stint.Store
+	parted   stint.PartedStore // nil for a store without parts
 	local    stint.Store
 	deadline time.Duration
 	probe    time.Duration
 	fleet    func() int
 	changed  func(error)
 	start    time.Time
-	breaker  breaker
+	clock    func() time.Duration // since start, above 0
+	parts    parts
 	shares   sync.Map // share → *stint.Policy
 	known    atomic.Int64
+
+	mu   sync.Mutex   // orders the calls of changed
+	open atomic.Int64 // parts that are left alone, changed under mu
 
 	failed    atomic.Int64
 	timeouts  atomic.Int64
@@ -77,29 +90,28 @@ func New(o Options) (*Store, error) {
 		return nil, errors.New("failover needs a store and a local one, for example of memstore")
 	case o.Deadline < 0:
 		return nil, fmt.Errorf("deadline %v is negative: leave it out for %v", o.Deadline, DefaultDeadline)
-	case o.Failures < 0:
-		return nil, fmt.Errorf("%d failures is negative: leave it out for %d", o.Failures, DefaultFailures)
+	case o.Failures < 0 || o.Failures > mostFailures:
+		return nil, fmt.Errorf("%d failures in a row: from 1 to %d, or leave it out for %d", o.Failures, mostFailures, DefaultFailures)
 	case o.Probe < 0:
 		return nil, fmt.Errorf("probe %v is negative: leave it out for %v", o.Probe, DefaultProbe)
 	}
-	s := &Store{store: o.Store, local: o.Local, deadline: o.Deadline, probe: o.Probe, fleet: o.Fleet, changed: o.Changed, start: time.Now()}
-	if s.deadline == 0 {
-		s.deadline = DefaultDeadline
+	s := &Store{
+		store: o.Store, local: o.Local, fleet: o.Fleet, changed: o.Changed, start: time.Now(),
+		deadline: cmp.Or(o.Deadline, DefaultDeadline), probe: cmp.Or(o.Probe, DefaultProbe),
 	}
-	if s.probe == 0 {
-		s.probe = DefaultProbe
-	}
-	s.breaker.most, s.breaker.pause = int64(o.Failures), s.probe
-	if o.Failures == 0 {
-		s.breaker.most = DefaultFailures
-	}
+	s.parted, _ = o.Store.(stint.PartedStore)
+	s.clock = func() time.Duration { return time.Since(s.start) + 1 }
+	s.parts.most = uint64(cmp.Or(o.Failures, DefaultFailures))
+	s.parts.pause = min(s.probe, math.MaxInt64/4)
+	s.parts.lease = s.parts.pause + min(s.deadline, math.MaxInt64/4)
 	return s, nil
 }
 
 // Stats are counters of a store with failover.
 type Stats struct {
-	// Open says that the store is left alone.
-	Open bool
+	// Open is how many parts of the store are left alone; a store without parts is
+	// one.
+	Open int
 	// Failed are calls that the store did not answer, Timeouts those of them that
 	// ran into the deadline.
 	Failed, Timeouts int64
@@ -112,98 +124,66 @@ type Stats struct {
 // Stats returns the counters now.
 func (s *Store) Stats() Stats {
 	return Stats{
-		Open: s.breaker.open(), Failed: s.failed.Load(), Timeouts: s.timeouts.Load(),
+		Open: int(max(s.open.Load(), 0)), Failed: s.failed.Load(), Timeouts: s.timeouts.Load(),
 		Cancelled: s.cancelled.Load(), Degraded: s.degraded.Load(),
 	}
 }
 
 // Take implements [stint.Store]. Its error is [stint.ErrDegraded] where the store
-// did not answer, or ctx.Err() where the caller has gone away.
+// did not answer, or ctx.Err() where the caller has gone away: a caller whose own
+// deadline is shorter says nothing about the store.
 func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
-	if !s.breaker.pass(s.elapsed()) {
+	about := uint64(0)
+	if s.parted != nil {
+		about = s.parted.Parts(charges)
+	}
+	call, ok := s.parts.pass(max(about, 1), s.clock)
+	if !ok {
 		return s.decide(ctx, now, charges, verdicts)
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.deadline)
 	at, err := s.store.Take(bounded, now, charges, verdicts)
 	cancel()
 	switch {
-	case err == nil:
-		if s.breaker.succeed() {
-			s.tell(nil)
-		}
-		return at, nil
+	case err == nil || errors.Is(err, stint.ErrDegraded):
+		s.report(&call, 0, nil)
+		return at, err
 	case ctx.Err() != nil:
-		s.breaker.abandon()
+		s.parts.abandon(&call, s.clock())
 		s.cancelled.Add(1)
 		return 0, ctx.Err()
 	}
+	failed := call.parts
+	if e, ok := errors.AsType[*stint.PartError](err); ok && (e.Parts == 0 || e.Parts&failed != 0) {
+		failed &= e.Parts
+	}
+	s.report(&call, failed, err)
 	s.failed.Add(1)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.timeouts.Add(1)
 	}
-	if s.breaker.fail(s.elapsed()) {
-		s.tell(err)
-	}
 	return s.decide(ctx, now, charges, verdicts)
 }
 
-// elapsed is the time since the start, above 0.
-func (s *Store) elapsed() time.Duration { return time.Since(s.start) + 1 }
-
-func (s *Store) tell(err error) {
-	if s.changed != nil {
+// report tells the breakers which of a call's parts failed; the others answered.
+func (s *Store) report(call *passage, failed uint64, err error) {
+	closed := s.parts.answered(call, call.parts&^failed)
+	opened := 0
+	if failed != 0 {
+		opened = s.parts.failed(call, failed, s.clock())
+	}
+	if opened|closed == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.open.Load()
+	after := s.open.Add(int64(opened - closed))
+	switch {
+	case s.changed == nil:
+	case before <= 0 && after > 0:
 		s.changed(err)
+	case before > 0 && after <= 0:
+		s.changed(nil)
 	}
-}
-
-// decide answers without the store.
-func (s *Store) decide(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
-	s.degraded.Add(1)
-	denied := false
-	for i := range charges {
-		c := &charges[i]
-		denied = denied || c.Policy.OnStoreFailure == stint.FailDeny && !c.Shadow
-		verdicts[i] = stint.Verdict{OK: true, Remaining: stint.Unknown}
-		if c.Policy.OnStoreFailure == stint.FailDeny {
-			verdicts[i] = stint.Verdict{Remaining: stint.Unknown, RetryAfter: s.probe}
-		}
-	}
-	if !denied {
-		at, err := s.decideLocally(ctx, now, charges, verdicts)
-		if err != nil {
-			return 0, err
-		}
-		now = at
-	}
-	if now == 0 {
-		now = stint.MicrosOf(time.Now())
-	}
-	return now, stint.ErrDegraded
-}
-
-// decideLocally asks the local store for the charges that want it.
-func (s *Store) decideLocally(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
-	var local []stint.Charge
-	var which []int
-	for i := range charges {
-		switch charges[i].Policy.OnStoreFailure {
-		case stint.FailAllow, stint.FailDeny:
-			continue
-		}
-		c := charges[i]
-		c.Policy = s.share(c.Policy)
-		local, which = append(local, c), append(which, i)
-	}
-	if len(local) == 0 {
-		return now, nil
-	}
-	said := make([]stint.Verdict, len(local))
-	at, err := s.local.Take(ctx, now, local, said)
-	if err != nil {
-		return 0, err
-	}
-	for n, i := range which {
-		verdicts[i] = said[n]
-	}
-	return at, nil
 }

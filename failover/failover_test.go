@@ -166,7 +166,7 @@ func TestC063AStoreThatHangsDelaysNoLongerThanTheDeadline(t *testing.T) {
 		s.faulty.hangs = false
 		time.Sleep(time.Second)
 		s.passes(p, 10)
-		if s.faulty.asked != 16 || s.store.Stats().Open {
+		if s.faulty.asked != 16 || s.store.Stats().Open != 0 {
 			t.Errorf("asked %d times, %+v: want all ten to the store", s.faulty.asked-6, s.store.Stats())
 		}
 		if st := s.store.Stats(); st.Failed != 6 || st.Timeouts != 6 || st.Degraded != 210 {
@@ -213,7 +213,7 @@ func TestC068CallersThatGoAwayAreNoFailures(t *testing.T) {
 		if n := s.passes(p, 15); n != 10 {
 			t.Errorf("%d of 15 passed, want 10", n)
 		}
-		if st := s.store.Stats(); st.Open || st.Failed != 0 || st.Cancelled != 100 || len(s.changes) != 0 {
+		if st := s.store.Stats(); st.Open != 0 || st.Failed != 0 || st.Cancelled != 100 || len(s.changes) != 0 {
 			t.Errorf("%+v, told of %v", st, s.changes)
 		}
 	})
@@ -235,7 +235,7 @@ func TestACallerThatGoesAwayDuringTheProbe(t *testing.T) {
 		}
 		s.faulty.hangs = false
 		s.passes(p, 1)
-		if s.store.Stats().Open {
+		if s.store.Stats().Open != 0 {
 			t.Error("still open after a probe that was answered")
 		}
 	})
@@ -254,6 +254,7 @@ func TestTheFleetSharesTheLimit(t *testing.T) {
 			{"2 per 60s", 5, 1},
 			{"0 per 60s", 5, 0},
 			{"10 per 60s", 0, 10},
+			{"20 per 2000h", 10_000, 1}, // a part of it in a longer window would take 114 years
 		} {
 			s := newStory(t, failover.Options{Fleet: func() int { return c.fleet }})
 			s.faulty.err = errDown
@@ -290,6 +291,7 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 		"negative deadline": {Store: r, Local: r, Deadline: -1},
 		"negative failures": {Store: r, Local: r, Failures: -1},
 		"negative probe":    {Store: r, Local: r, Probe: -1},
+		"endless failures":  {Store: r, Local: r, Failures: 1 << 30},
 	} {
 		if _, err := failover.New(o); err == nil {
 			t.Errorf("%s: no error", name)

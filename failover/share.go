@@ -30,8 +30,11 @@ func (s *Store) share(p *stint.Policy) *stint.Policy {
 		return known.(*stint.Policy)
 	}
 	part, err := stint.NewPolicy(p.Name, divide(p.Limit, fleet), p.Algorithm)
+	if err != nil { // Its window is longer than any can be.
+		part, err = stint.NewPolicy(p.Name, stint.Limit{Count: 1, Window: p.Limit.Window}, p.Algorithm)
+	}
 	if err != nil {
-		return p // The whole can be kept, so a part that can not is a fault of divide.
+		return p // Where more can be kept, one can.
 	}
 	if s.known.Add(1) > maxShares { // Policies of rules that were reloaded long ago.
 		s.shares.Clear()

@@ -1,0 +1,211 @@
+package failover_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/failover"
+	"github.com/stint-dev/stint/storetest"
+)
+
+// slow is a store whose calls end as a test tells them to.
+type slow struct {
+	stint.Store
+	calls int
+	next  func() error // of the call that begins
+}
+
+func (s *slow) Take(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	s.calls++
+	if err := s.next(); err != nil {
+		return 0, err
+	}
+	return s.Store.Take(ctx, now, charges, verdicts)
+}
+
+// after is the outcome of a call that takes d.
+func after(d time.Duration, err error) func() error {
+	return func() error {
+		time.Sleep(d)
+		return err
+	}
+}
+
+// lateStory is a store with failover whose calls may take ten seconds, and which
+// opens at the given number of failures.
+type lateStory struct {
+	*testing.T
+	slow    *slow
+	store   *failover.Store
+	policy  *stint.Policy
+	changes []error
+}
+
+func newLateStory(t *testing.T, failures int) *lateStory {
+	t.Helper()
+	s := &lateStory{T: t, slow: &slow{Store: storetest.NewReference()}, policy: newStory(t, failover.Options{}).policy("1000 per 60s", stint.FailAllow)}
+	store, err := failover.New(failover.Options{
+		Store: s.slow, Local: storetest.NewReference(), Deadline: 10 * time.Second, Failures: failures, Probe: time.Second,
+		Changed: func(err error) { s.changes = append(s.changes, err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.store = store
+	return s
+}
+
+// take makes a call that ends like this, and says whether the store decided.
+func (s *lateStory) take(outcome func() error) bool {
+	s.Helper()
+	s.slow.next = outcome
+	var v [1]stint.Verdict
+	_, err := s.store.Take(context.Background(), 0, []stint.Charge{{Policy: s.policy, Ask: stint.Ask{Cost: 1}}}, v[:])
+	if err != nil && !errors.Is(err, stint.ErrDegraded) {
+		s.Error(err)
+	}
+	return err == nil
+}
+
+// begin makes a call in the background and returns when it has begun.
+func (s *lateStory) begin(outcome func() error) {
+	s.Helper()
+	go s.take(outcome)
+	synctest.Wait()
+}
+
+// TestALateFailureProlongsNothing: of a call that began before the store was left
+// alone; and it lets nobody else try beside the one that does.
+func TestALateFailureProlongsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 1)
+		s.begin(after(1500*time.Millisecond, errDown))
+		time.Sleep(time.Second)
+		s.take(after(0, errDown)) // at 1 s; the next may try at 2 s
+		time.Sleep(time.Second)
+		if s.take(after(0, nil)); s.slow.calls != 3 {
+			t.Error("nobody may try after the pause: the failure of an earlier call has prolonged it")
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 1)
+		s.begin(after(3*time.Second, errDown))
+		s.take(after(0, errDown)) // the next may try at 1 s
+		time.Sleep(time.Second)
+		s.begin(after(8*time.Second, errDown)) // the one that tries
+		time.Sleep(4 * time.Second)
+		if s.take(after(0, nil)); s.slow.calls != 3 {
+			t.Errorf("%d calls, want 3: two may try at once", s.slow.calls)
+		}
+		time.Sleep(4 * time.Second)
+	})
+}
+
+// TestALateAnswerIsNoRecovery: the store was well when the call began.
+func TestALateAnswerIsNoRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 1)
+		s.begin(after(500*time.Millisecond, nil))
+		s.take(after(0, errDown))
+		time.Sleep(600 * time.Millisecond)
+		if s.take(after(0, nil)) || len(s.changes) != 1 {
+			t.Errorf("the store is asked again, told of %v", s.changes)
+		}
+		time.Sleep(time.Second)
+		if !s.take(after(0, nil)) || len(s.changes) != 2 {
+			t.Errorf("the store is not asked again, told of %v", s.changes)
+		}
+	})
+}
+
+// TestFailuresFromBeforeARecovery are no failures of what has recovered, and
+// answers from before do not speak for it either.
+func TestFailuresFromBeforeARecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 2)
+		for range 5 {
+			s.begin(after(3*time.Second, errDown))
+		}
+		s.begin(after(4*time.Second, nil))
+		s.take(after(0, errDown))
+		s.take(after(0, errDown))
+		time.Sleep(time.Second)
+		if !s.take(after(0, nil)) {
+			t.Fatal("no recovery")
+		}
+		time.Sleep(2500 * time.Millisecond) // now the five have failed
+		if !s.take(after(0, errDown)) && len(s.changes) != 2 {
+			t.Errorf("told of %v: what began before the recovery does not count", s.changes)
+		}
+		time.Sleep(time.Second) // and the answer of before is there
+		if s.take(after(0, errDown)); len(s.changes) != 3 {
+			t.Errorf("told of %v, want the second failure in a row", s.changes)
+		}
+	})
+}
+
+// TestAProbeThatNeverEnds does not keep the store away for ever.
+func TestAProbeThatNeverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 1)
+		s.take(after(0, errDown))
+		time.Sleep(time.Second)
+		func() {
+			defer func() { _ = recover() }()
+			s.take(func() error { panic("the store is broken") })
+		}()
+		if s.take(after(0, nil)) {
+			t.Error("asked again at once")
+		}
+		time.Sleep(11 * time.Second)
+		if !s.take(after(0, nil)) {
+			t.Error("never asked again")
+		}
+	})
+}
+
+// TestErrorsAboutTheCharges are not failures of the store: nobody opens the breaker
+// by asking for something that it can not tell.
+func TestErrorsAboutTheCharges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 2)
+		for range 10 {
+			if s.take(after(0, &stint.PartError{Err: errDown})) {
+				t.Error("not degraded")
+			}
+		}
+		if !s.take(after(0, nil)) || len(s.changes) != 0 {
+			t.Errorf("told of %v", s.changes)
+		}
+		if st := s.store.Stats(); st.Failed != 10 || st.Degraded != 10 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestAStoreThatDecidedOtherwise by itself has answered.
+func TestAStoreThatDecidedOtherwise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newStory(t, failover.Options{})
+		inner.faulty.err = errDown
+		local := storetest.NewReference()
+		outer, err := failover.New(failover.Options{Store: inner.store, Local: local, Failures: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := inner.policy("2 per 60s", stint.FailLocal)
+		for i := range 4 {
+			d, err := (&stint.Limiter{Store: outer}).Allow(context.Background(), p, "k")
+			if err != nil || !d.Degraded || d.Allowed != (i < 2) {
+				t.Errorf("request %d: %+v, %v", i, d, err)
+			}
+		}
+		if st := outer.Stats(); st.Failed != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
