@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 type group struct {
 	*request
 	charges [stint.MaxCharges]uint8 // their places in the request
+	part    uint64                  // of the cluster, a bit
 	gone    bool                    // the request is no longer ours
 }
 
@@ -22,6 +24,33 @@ type groups struct {
 	verdicts []stint.Verdict
 }
 
+// parts is how many parts of a cluster are told apart: neighbours among the slots
+// live on one server, but for a few parts.
+const parts = 64
+
+// Parts implements [stint.PartedStore]. A single server, or one that Sentinels watch,
+// is one part. The slots of a cluster are cut into 64 parts, whatever servers they
+// live on today.
+func (s *Store) Parts(charges []stint.Charge) uint64 {
+	if !s.options.Cluster {
+		return 1
+	}
+	var room [128]byte
+	var last []byte
+	about := uint64(0)
+	for i := range charges {
+		key := charges[i].Key
+		if first := key[:firstPart(key)]; i == 0 || !bytes.Equal(first, last) {
+			about |= partOf(slotOf(appendKey(room[:0], "", "", first), ""))
+			last = first
+		}
+	}
+	return about
+}
+
+// partOf is the part of a slot, as a bit.
+func partOf(slot uint16) uint64 { return 1 << (slot / (slots / parts)) }
+
 // takeGroups is Take on a cluster. A script has the buckets of one slot, so the
 // charges of each slot are a request of their own. All leave at once; where some
 // are refused the others are taken back. So a refused request may for the length of
@@ -29,19 +58,27 @@ type groups struct {
 func (s *Store) takeGroups(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	g := groups{charges: charges, verdicts: verdicts}
 	if err := s.split(&g, now); err != nil {
-		return 0, err
+		return 0, &stint.PartError{Err: err}
 	}
 	if len(g.list) == 1 {
 		return s.settle(ctx, g.list[0].request, charges, verdicts)
 	}
 	err := s.sendAll(ctx, g.list)
 	at, readErr := s.readAll(&g, err != nil)
+	failed := uint64(0)
 	for i := range g.list {
-		if !g.list[i].gone {
-			s.requests.Put(g.list[i].request)
+		l := &g.list[i]
+		if l.gone || l.err != nil && !isOfCharges(l.err) {
+			failed |= l.part
+		}
+		if !l.gone {
+			s.requests.Put(l.request)
 		}
 	}
-	return at, errors.Join(err, readErr)
+	if err = errors.Join(err, readErr); err != nil {
+		return 0, &stint.PartError{Parts: failed, Err: err}
+	}
+	return at, nil
 }
 
 // split makes the groups.
@@ -57,7 +94,7 @@ func (s *Store) split(g *groups, now stint.Micros) error {
 		}
 		if at == len(g.list) {
 			g.list = append(g.list, group{request: s.borrow()})
-			g.list[at].slot, g.list[at].now = slot, now
+			g.list[at].slot, g.list[at].now, g.list[at].part = slot, now, partOf(slot)
 		}
 		l := &g.list[at]
 		l.charges[len(l.asks)] = uint8(i)

@@ -31,6 +31,12 @@ func unavailable(cause error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }
 
+// isOfCharges says whether an error is about the charges of a request: Redis has
+// answered.
+func isOfCharges(err error) bool {
+	return errors.Is(err, ErrForeign) || errors.Is(err, errDiffers)
+}
+
 // isNoScript says whether Redis does not know the script.
 func isNoScript(err error) bool {
 	return refusedWith(err, "NOSCRIPT")

@@ -79,7 +79,7 @@ func (o *Options) client() rueidis.ClientOption {
 		ForceSingleClient:   !o.Cluster && o.MasterSet == "",
 		ReadBufferEachConn:  1 << 16,
 		WriteBufferEachConn: 1 << 16,
-		DialCtxFn:           dial,
+		DialCtxFn:           guarded,
 	}
 	c.Dialer.Timeout = o.DialTimeout
 	if o.MasterSet != "" {
@@ -88,6 +88,8 @@ func (o *Options) client() rueidis.ClientOption {
 			TLSConfig: o.TLS, ClientName: o.ClientName, TopologyRefreshInterval: 5 * time.Second,
 		}
 		c.Sentinel.Dialer.Timeout = o.DialTimeout
+		// Without it a Sentinel that hangs is waited for without end.
+		c.Sentinel.Dialer.KeepAlive = rueidis.DefaultTCPKeepAlive
 	}
 	if o.Cluster {
 		c.ClusterOption.ShardsRefreshInterval = 5 * time.Second

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -64,7 +66,8 @@ type Options struct {
 	ClientClock bool
 }
 
-// complete fills the defaults in and checks.
+// complete fills the defaults in and checks. Its errors repeat no text that was
+// given: what was written in a wrong place may be a password.
 func (o Options) complete() (Options, error) {
 	if len(o.Addrs) == 0 {
 		o.Addrs = []string{DefaultAddr}
@@ -81,22 +84,40 @@ func (o Options) complete() (Options, error) {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	for _, a := range o.Addrs {
-		_, _, err := net.SplitHostPort(a)
-		fault(err != nil && !strings.HasPrefix(a, "/"), "address %q: write host:port, or the path of a unix socket", a)
+	for i, a := range o.Addrs {
+		fault(!isAddr(a), "address %d of %d is none: write host:port, or the path of a unix socket; ParseURL reads URLs", i+1, len(o.Addrs))
 	}
-	fault(strings.ContainsAny(o.Prefix, "{}"), "prefix %q has a brace: Redis Cluster places keys by what is in braces", o.Prefix)
+	fault(strings.ContainsAny(o.Prefix, "{}"), "the prefix has a brace: Redis Cluster places keys by what is in braces")
 	fault(len(o.Prefix) > MaxPrefix, "prefix of %d bytes: at most %d", len(o.Prefix), MaxPrefix)
 	fault(o.DB < 0, "database %d is negative: the first is 0", o.DB)
 	fault(o.Cluster && o.DB > 0, "database %d on a cluster: it has only database 0", o.DB)
 	fault(o.Cluster && o.MasterSet != "", "a cluster has no master set: leave one of the two out")
-	fault(o.Username != "" && o.Password == "", "user %q has no password", o.Username)
+	fault(o.Username != "" && o.Password == "", "a user has no password: a password alone is that of the default user")
 	fault(o.DialTimeout < 0, "dial timeout %v is negative", o.DialTimeout)
 	fault(o.ReadTimeout < 0, "read timeout %v is negative", o.ReadTimeout)
 	fault(o.MaxBatch < 0 || o.MaxBatch > maxBatch, "max batch %d: from 1 to %d", o.MaxBatch, maxBatch)
 	fault(o.MaxInFlight < 0, "max in flight %d is negative", o.MaxInFlight)
 	fault(o.MaxWaiting < 0, "max waiting %d is negative", o.MaxWaiting)
 	return o, errors.Join(errs...)
+}
+
+// isAddr says whether s is an address: what stands where a port or an address of IPv6
+// should be may be a part of a password, and would be shown when the connection fails.
+func isAddr(s string) bool {
+	if strings.HasPrefix(s, "/") {
+		return true
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || strings.ContainsAny(host, "@/?# ") {
+		return false
+	}
+	if strings.Contains(host, ":") {
+		if _, err := netip.ParseAddr(host); err != nil {
+			return false
+		}
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 // maxBatch bounds MaxBatch. The script takes keys and numbers from a stack of 8,000: of a

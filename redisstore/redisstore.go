@@ -36,7 +36,7 @@ type Store struct {
 	closed   atomic.Bool
 }
 
-var _ stint.Store = (*Store)(nil)
+var _ stint.PartedStore = (*Store)(nil)
 
 // New returns a store. It does not connect; its errors are those of the options.
 func New(o Options) (*Store, error) {
@@ -81,11 +81,13 @@ func (s *Store) Close() {
 
 // Take implements [stint.Store]. now is ignored unless the options say that the
 // clock is the client's. If ctx ends before the answer is there Take returns its
-// error; whether the charges were counted is then not known.
+// error; whether the charges were counted is then not known. Where Redis is well and
+// the error is about the charges, or where only parts of a cluster have failed, the
+// error is a [stint.PartError] too.
 func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	if len(charges) != len(verdicts) || len(charges) > stint.MaxCharges {
-		return 0, fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d",
-			len(charges), len(verdicts), stint.MaxCharges)
+		return 0, &stint.PartError{Err: fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d",
+			len(charges), len(verdicts), stint.MaxCharges)}
 	}
 	if len(charges) == 0 {
 		return now, nil
@@ -102,7 +104,7 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 	r := s.borrow()
 	if err := s.fill(r, now, charges); err != nil {
 		s.requests.Put(r)
-		return 0, err
+		return 0, &stint.PartError{Err: err}
 	}
 	return s.settle(ctx, r, charges, verdicts)
 }
@@ -121,6 +123,9 @@ func (s *Store) settle(ctx context.Context, r *request, charges []stint.Charge, 
 		err = r.read(charges, verdicts)
 	}
 	s.requests.Put(r)
+	if err != nil && isOfCharges(err) {
+		return 0, &stint.PartError{Err: err}
+	}
 	return at, err
 }
 

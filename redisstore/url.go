@@ -26,7 +26,7 @@ import (
 // (one more address each), master_set, cluster, prefix, client_name,
 // sentinel_username, sentinel_password, dial_timeout, read_timeout, max_batch,
 // max_in_flight, max_waiting, server_name and skip_verify; times are written like
-// 100ms. An error never shows the URL.
+// 100ms. An error shows nothing of the URL.
 func ParseURL(text string) (Options, error) {
 	const hint = "write it like redis://user:password@host:6379/0"
 	if len(text) > maxURL {
@@ -61,6 +61,9 @@ func ParseURL(text string) (Options, error) {
 	_, err = u.complete()
 	return u.Options, err
 }
+
+// encoding is the hint where a password may have been cut into pieces.
+const encoding = "write what is special in a password percent-encoded, / as %2F, ? as %3F, @ as %40 and & as %26"
 
 // maxURL is the longest URL, in bytes.
 const maxURL = 4096
@@ -120,6 +123,9 @@ func (u *redisURL) place(authority, path string) error {
 	for a := range strings.SplitSeq(authority, ",") {
 		u.Addrs = append(u.Addrs, u.withPort(a))
 	}
+	if strings.Contains(path, "@") {
+		return errors.New("the store URL has an @ behind the host: " + encoding)
+	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if u.sentinel {
 		u.MasterSet = parts[0]
@@ -156,7 +162,7 @@ func (u *redisURL) withPort(a string) string {
 func (u *redisURL) database(s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
-		return fmt.Errorf("database %.20q of the store URL is not a number", s)
+		return errors.New("the database of the store URL is not a number: write it like redis://host:6379/1")
 	}
 	u.DB = n
 	return nil
@@ -177,11 +183,13 @@ func (u *redisURL) parameters(query string) error {
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	errs = slices.CompactFunc(errs, func(a, b error) bool { return a.Error() == b.Error() })
 	return errors.Join(errs...)
 }
 
 func (u *redisURL) parameter(name, value string) error {
 	var err error
+	want := ""
 	switch name {
 	case "db":
 		return u.database(value)
@@ -190,6 +198,7 @@ func (u *redisURL) parameter(name, value string) error {
 	case "master_set":
 		u.MasterSet = value
 	case "cluster":
+		want = "true or false"
 		u.Cluster, err = strconv.ParseBool(value)
 	case "prefix":
 		u.Prefix = value
@@ -200,22 +209,29 @@ func (u *redisURL) parameter(name, value string) error {
 	case "sentinel_password":
 		u.SentinelPassword = value
 	case "dial_timeout":
+		want = "a time such as 1s"
 		u.DialTimeout, err = time.ParseDuration(value)
 	case "read_timeout":
+		want = "a time such as 100ms"
 		u.ReadTimeout, err = time.ParseDuration(value)
 	case "max_batch":
+		want = "a number"
 		u.MaxBatch, err = strconv.Atoi(value)
 	case "max_in_flight":
+		want = "a number"
 		u.MaxInFlight, err = strconv.Atoi(value)
 	case "max_waiting":
+		want = "a number"
 		u.MaxWaiting, err = strconv.Atoi(value)
 	case "server_name", "skip_verify":
 		return u.encryption(name, value)
 	default:
-		return fmt.Errorf("the store URL has no parameter %.40q", name)
+		return errors.New("the store URL has an unknown parameter: it takes db, addr, master_set, cluster, prefix, client_name, " +
+			"sentinel_username, sentinel_password, dial_timeout, read_timeout, max_batch, max_in_flight, max_waiting, server_name " +
+			"and skip_verify; " + encoding)
 	}
 	if err != nil {
-		return fmt.Errorf("parameter %s of the store URL: can not read %.40q", name, value)
+		return fmt.Errorf("parameter %s of the store URL can not be read: write %s", name, want)
 	}
 	return nil
 }

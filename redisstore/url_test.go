@@ -54,29 +54,81 @@ func TestParseURLOfTLS(t *testing.T) {
 	}
 }
 
-// TestErrorsOfURLsShowNoSecret: neither does an error about a password that is
-// written wrongly, nor one about anything else.
-func TestErrorsOfURLsShowNoSecret(t *testing.T) {
+// TestErrorsOfURLs say what to write instead.
+func TestErrorsOfURLs(t *testing.T) {
 	for text, want := range map[string]string{
-		"hunter2":                          "no scheme",
-		"http://:hunter2@h":                "unknown scheme",
-		"redis://u:%hunter2@h":             "percent-encoded",
-		"redis://:hunter2@h/x":             "database",
-		"redis://:hunter2@h/1/2":           "too many parts",
-		"redis://:hunter2@h?db=-1":         "database",
-		"redis://:hunter2@h?colour=1":      `"colour"`,
-		"redis://:hunter2@h?read_timeout=": "read_timeout",
-		"redis://:hunter2@h?skip_verify=1": "rediss only",
-		"redis://:hunter2@h?%zz":           "encoded",
-		"redis://u@h":                      "no password",
-		"unix://:hunter2@h":                "no socket",
-		"redis+cluster://:hunter2@h/1":     "cluster",
-		"redis://:hunter2@h?prefix=%7Bx":   "brace",
-		"redis://:hunter2@h?max_batch=-1":  "max batch",
+		"hunter2":                            "no scheme",
+		"http://:hunter2@h":                  "unknown scheme",
+		"redis+hunter2://h":                  "unknown scheme",
+		"redis://u:%hunter2@h":               "percent-encoded",
+		"redis://:hunter2@h/x":               "database",
+		"redis://:hunter2@h/1/2":             "too many parts",
+		"redis://:hunter2@h?db=-1":           "database",
+		"redis://:hunter2@h?colour=1":        "it takes db, addr,",
+		"redis://:hunter2@h?read_timeout=":   "read_timeout",
+		"redis://:hunter2@h?max_batch=many":  "max_batch",
+		"redis://:hunter2@h?skip_verify=1":   "rediss only",
+		"rediss://:hunter2@h?skip_verify=no": "true or false",
+		"redis://:hunter2@h?%zz":             "encoded",
+		"redis://u@h":                        "no password",
+		"unix://:hunter2@h":                  "no socket",
+		"redis+cluster://:hunter2@h/1":       "cluster",
+		"redis://:hunter2@h?prefix=%7Bx":     "brace",
+		"redis://:hunter2@h?max_batch=-1":    "max batch",
+		"redis://:hun/ter2@h":                "an @ behind the host",
+		"redis://:hun?ter2@h":                "percent-encoded",
+		"redis://u:hunter2":                  "host:port",
 	} {
 		_, err := ParseURL(text)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error %v, want one that says %q and no secret", text, err, want)
+		}
+	}
+}
+
+// TestErrorsOfURLsShowNoSecret: neither does an error about a password that is
+// written wrongly, nor one about anything else, wherever it is in the URL.
+func TestErrorsOfURLsShowNoSecret(t *testing.T) {
+	broken := 0
+	for _, scheme := range []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+cluster", "redis+hunter2", "http"} {
+		for _, secret := range []string{"hunter2", "pa/hunter2", "hunter2/pa", "a/b/hunter2", "hunter2?x", "x?hunter2", "x&hunter2", "hunter2%", "%hunter2", "hunter2#", "hunter2@hunter2", "1/hunter2", "[hunter2", "hunter2:hunter2", "{hunter2"} {
+			for _, rest := range []string{
+				"%s@h", ":%s@h", "u:%s@h:6379/0", ":%s@h/x", ":%s", "u:%s/1", "%s", "h/%s", "h/1/%s", "h:%s", "h:%s/1", "[%s]:x", "h:1,h:%s",
+				"h?%s", "h?%s=1", "h?db=%s", "h?addr=%s", "h?addr=h:%s", "h?cluster=%s", "h?prefix={%s", "h?dial_timeout=%s",
+				"h?read_timeout=%s", "h?max_batch=%s", "h?max_in_flight=%s", "h?max_waiting=%s", "h?skip_verify=%s",
+				"h?sentinel_username=%s&db=x", "h?sentinel_password=%s&db=x", "h?sentinel_password=a&%s", "h?sentinel_password=a&db=%s",
+				"h?master_set=%s&cluster=1", "h?server_name=%s&db=x", "h?client_name=%s&db=x",
+			} {
+				text := scheme + "://" + strings.ReplaceAll(rest, "%s", secret)
+				_, err := ParseURL(text)
+				if err == nil {
+					continue
+				}
+				broken++
+				if strings.Contains(err.Error(), "hunter2") {
+					t.Errorf("%s: %v", text, err)
+				}
+			}
+		}
+	}
+	if broken < 500 {
+		t.Errorf("only %d of these are wrong", broken)
+	}
+}
+
+// TestErrorsOfOptionsShowNoSecret: somebody may write a URL where an address is
+// wanted, or a password in the place of a user.
+func TestErrorsOfOptionsShowNoSecret(t *testing.T) {
+	for _, o := range []Options{
+		{Addrs: []string{"redis://:hunter2@h:6379"}},
+		{Addrs: []string{"h:1", ":hunter2@h"}},
+		{Addrs: []string{"h:hunter2"}},
+		{Username: "hunter2"},
+		{Prefix: "{hunter2"},
+		{Cluster: true, MasterSet: "hunter2"},
+	} {
+		if _, err := New(o); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%+v: error %v", o, err)
 		}
 	}
 }

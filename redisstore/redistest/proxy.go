@@ -16,6 +16,7 @@ type Proxy struct {
 	target   string
 	listener net.Listener
 	delay    atomic.Int64
+	answer   atomic.Pointer[func([]byte) []byte]
 	done     sync.WaitGroup
 
 	mu    sync.Mutex
@@ -45,6 +46,36 @@ func NewProxy(t testing.TB, target string) *Proxy {
 // Delay makes every piece of an answer come d later.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
 
+// Answer lets change replace each piece of an answer, of all connections at once:
+// the client is sent what it returns. Where that is nil the connection is closed,
+// where it is empty nothing is sent. A change that is nil lets all pass again.
+func (p *Proxy) Answer(change func(piece []byte) []byte) {
+	if change == nil {
+		p.answer.Store(nil)
+		return
+	}
+	p.answer.Store(&change)
+}
+
+// Lose loses a part of every n-th piece of an answer: of one the second half, with
+// the next one the connection. 0 loses nothing.
+func (p *Proxy) Lose(n int) {
+	if n == 0 {
+		p.Answer(nil)
+		return
+	}
+	var pieces atomic.Int64
+	p.Answer(func(piece []byte) []byte {
+		switch pieces.Add(1) % int64(2*n) {
+		case 0:
+			return nil
+		case int64(n):
+			return piece[:len(piece)/2]
+		}
+		return piece
+	})
+}
+
 // Cut closes all connections as they are.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
@@ -68,8 +99,8 @@ func (p *Proxy) accept() {
 		if !p.keep(c, s) {
 			continue
 		}
-		p.done.Go(func() { p.copy(s, c, false) })
-		p.done.Go(func() { p.copy(c, s, true) })
+		p.done.Go(func() { p.copy(s, c, asItIs) })
+		p.done.Go(func() { p.copy(c, s, p.disturbed) })
 	}
 }
 
@@ -86,8 +117,19 @@ func (p *Proxy) keep(c, s net.Conn) bool {
 	return true
 }
 
+func asItIs(piece []byte) []byte { return piece }
+
+// disturbed is what becomes of a piece of an answer.
+func (p *Proxy) disturbed(piece []byte) []byte {
+	time.Sleep(time.Duration(p.delay.Load()))
+	if change := p.answer.Load(); change != nil {
+		return (*change)(piece)
+	}
+	return piece
+}
+
 // copy moves what src says to dst until one of them ends, and ends both.
-func (p *Proxy) copy(dst, src net.Conn, answers bool) {
+func (p *Proxy) copy(dst, src net.Conn, change func([]byte) []byte) {
 	defer func() {
 		src.Close()
 		dst.Close()
@@ -98,11 +140,12 @@ func (p *Proxy) copy(dst, src net.Conn, answers bool) {
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := src.Read(buffer)
-		if answers {
-			time.Sleep(time.Duration(p.delay.Load()))
-		}
 		if n > 0 {
-			if _, err := dst.Write(buffer[:n]); err != nil {
+			piece := change(buffer[:n])
+			if piece == nil {
+				return
+			}
+			if _, err := dst.Write(piece); err != nil {
 				return
 			}
 		}

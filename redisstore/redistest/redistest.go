@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,15 +56,21 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// FreeAddr returns an address on the loopback that nobody listens on.
+// FreeAddr returns an address on the loopback that nobody listens on. Its port is
+// none of those that the system gives to whoever asks for any, so that nobody gets
+// it before the server does.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000)))); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }
 
 // Port is the port of Addr.
@@ -75,6 +83,13 @@ func (s *Server) Port() string {
 func (s *Server) Dir() string { return s.dir }
 
 func (s *Server) start() {
+	s.t.Helper()
+	s.begin()
+	s.awaitAnswer()
+}
+
+// begin starts the process.
+func (s *Server) begin() {
 	s.t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -98,7 +113,6 @@ func (s *Server) start() {
 		_ = cmd.Wait()
 		close(ended)
 	}(s.cmd, s.ended)
-	s.awaitAnswer()
 }
 
 // awaitAnswer waits until the server answers at all, be it with an error.
@@ -173,6 +187,31 @@ func (s *Server) Restart() {
 	s.t.Helper()
 	s.Kill()
 	s.start()
+}
+
+// Reload starts a server again that has been saved and stopped, and returns while
+// it still reads what was saved, which takes about forEach for each key. It has to
+// be of Redis 7 or later.
+func (s *Server) Reload(forEach time.Duration) {
+	s.t.Helper()
+	s.Kill()
+	args := s.args
+	s.args = slices.Concat(args, []string{
+		"--key-load-delay", strconv.FormatInt(forEach.Microseconds(), 10), "--loading-process-events-interval-bytes", "1024",
+	})
+	s.begin()
+	s.args = args
+	for deadline := time.Now().Add(patience); !s.Loading(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatal("a server does not say that it is loading")
+		}
+	}
+}
+
+// Loading says whether the server answers that it reads what was saved.
+func (s *Server) Loading() bool {
+	_, err := s.ask("PING")
+	return err != nil && strings.HasPrefix(err.Error(), "LOADING")
 }
 
 // Do sends a command and returns the answer as text: that of an array has a line

@@ -1,0 +1,217 @@
+package redisstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync/atomic"
+)
+
+// errGarbled means that what answers is not Redis, or that bytes of its answers
+// have been lost. The connection is given up.
+var errGarbled = errors.New("what answers does not speak like Redis")
+
+// guard is a connection that looks at answers before the client reads them. The
+// client believes what it reads: of a length that can not be, and of an answer to
+// nothing, it panics. Of all that the guard lets through it makes an answer or an
+// error.
+type guard struct {
+	net.Conn
+	out, in framing
+	asked   atomic.Int64 // commands on their way that are not answered
+	listens atomic.Bool  // subscribed to something: answers may come at any time
+	garbled bool         // in has ended
+}
+
+// guarded is dial with a guard.
+func guarded(ctx context.Context, addr string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
+	c, err := dial(ctx, addr, d, t)
+	if err != nil {
+		return nil, err
+	}
+	return &guard{Conn: c}, nil
+}
+
+// Write implements [net.Conn].
+func (g *guard) Write(b []byte) (int, error) {
+	// What the client says is right; it is only counted.
+	_, _ = g.out.scan(b, func(i int) bool {
+		g.asked.Add(1)
+		if subscribes(b[i:]) {
+			g.listens.Store(true)
+		}
+		return true
+	})
+	return g.Conn.Write(b)
+}
+
+// subscribes says whether a command asks for messages. The rest of b does not
+// matter: the name of a command is in its first bytes.
+func subscribes(b []byte) bool {
+	return bytes.Contains(b[:min(len(b), 24)], []byte("SUBSCRIBE\r\n"))
+}
+
+// Read implements [net.Conn]. It returns what is right before what is not.
+func (g *guard) Read(b []byte) (int, error) {
+	if g.garbled {
+		return 0, errGarbled
+	}
+	n, err := g.Conn.Read(b)
+	right, ok := g.in.scan(b[:n], func(i int) bool {
+		if g.listens.Load() {
+			return true
+		}
+		return b[i] != '>' && g.asked.Add(-1) >= 0
+	})
+	if ok {
+		return n, err
+	}
+	g.garbled = true
+	return right, errGarbled
+}
+
+// Bounds of what is read. An answer of the script is a few kilobytes, the longest
+// that the client asks for is about the nodes of a cluster.
+const (
+	maxDepth    = 16      // of lists in lists
+	maxElements = 1 << 20 // of an answer, in all its lists
+	maxBytes    = 1 << 24 // of an answer, in all its texts
+	maxLine     = 1 << 16
+)
+
+// framing follows the protocol of Redis through the pieces in which it comes.
+type framing struct {
+	kind   byte // of the line under way, 0 before one
+	line   int  // its bytes so far, without kind
+	number int64
+	minus  bool
+	last   byte // the byte before
+
+	body  int64           // bytes to come of a text, with its end
+	depth int             // lists under way
+	left  [maxDepth]int64 // elements to come of each
+
+	elements, bytes int64 // of the answer so far
+}
+
+// scan follows b, telling begin where each answer or command begins. It returns
+// how many bytes are right, and whether that is all. Once it is not, framing is of
+// no use any more.
+func (f *framing) scan(b []byte, begin func(i int) bool) (right int, ok bool) {
+	for i := 0; i < len(b); i++ {
+		switch {
+		case f.body > 2:
+			n := min(f.body-2, int64(len(b)-i))
+			f.body -= n
+			i += int(n) - 1
+		case f.body > 0:
+			if b[i] != "\n\r"[f.body-1] {
+				return i, false
+			}
+			if f.body--; f.body == 0 {
+				f.end()
+			}
+		case f.kind == 0:
+			if f.depth == 0 {
+				f.elements, f.bytes = 0, 0
+				if !begin(i) {
+					return i, false
+				}
+			}
+			f.kind, f.line, f.number, f.minus = b[i], 0, 0, false
+		case !f.next(b[i]):
+			return i, false
+		}
+	}
+	return len(b), true
+}
+
+// next follows a byte of a line behind its kind.
+func (f *framing) next(c byte) bool {
+	before := f.last
+	f.last = c
+	f.line++
+	if c == '\n' {
+		return f.line > 1 && before == '\r' && f.close()
+	}
+	if f.line > maxLine || f.line > 1 && before == '\r' {
+		return false
+	}
+	switch f.kind {
+	case '+', '-', ':', ',', '(':
+		return true
+	case '_':
+		return c == '\r'
+	case '#':
+		return (f.line == 1) == (c == 't' || c == 'f') && f.line <= 2
+	case '$', '!', '=', '*', '%', '~', '>':
+		return f.digit(c)
+	}
+	return false // among others what is of no known length, and what nobody asks for
+}
+
+// digit follows a byte of a length.
+func (f *framing) digit(c byte) bool {
+	switch {
+	case c == '\r':
+		return f.line > 1 && (!f.minus || f.line > 2)
+	case c == '-':
+		f.minus = true
+		return f.line == 1 && (f.kind == '$' || f.kind == '*')
+	case c < '0' || c > '9':
+		return false
+	}
+	f.number = f.number*10 + int64(c-'0')
+	return f.number <= maxBytes
+}
+
+// close follows the end of a line.
+func (f *framing) close() bool {
+	kind, n := f.kind, f.number
+	f.kind = 0
+	switch kind {
+	case '$', '!', '=':
+		if !f.minus {
+			f.body = n + 2
+			f.bytes += n
+			return f.bytes <= maxBytes
+		}
+	case '%':
+		return f.open(2 * n)
+	case '*', '~', '>':
+		if !f.minus {
+			return f.open(n)
+		}
+	}
+	if f.minus && n != 1 {
+		return false
+	}
+	f.end()
+	return true
+}
+
+// open begins a list of n elements.
+func (f *framing) open(n int64) bool {
+	if n == 0 {
+		f.end()
+		return true
+	}
+	if f.elements += n; f.depth == maxDepth || f.elements > maxElements {
+		return false
+	}
+	f.left[f.depth] = n
+	f.depth++
+	return true
+}
+
+// end ends an element, and the lists of which it is the last.
+func (f *framing) end() {
+	for f.depth > 0 {
+		if f.left[f.depth-1]--; f.left[f.depth-1] > 0 {
+			return
+		}
+		f.depth--
+	}
+}
