@@ -1,0 +1,148 @@
+package descriptors
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Entry is one key and value of a descriptor, as Envoy's messages have it.
+type Entry interface {
+	GetKey() string
+	GetValue() string
+}
+
+// Domain is the tree of one domain. It is read only.
+type Domain struct {
+	name string
+	root branch
+	set  *Set
+}
+
+// Match finds the limit of a descriptor and appends its bucket's key to key. The
+// rule is nil if the descriptor has no limit; key is then as it was.
+func Match[E Entry](d *Domain, entries []E, key []byte) (*Rule, []byte) {
+	at, from := &d.root, len(key)
+	for i := range entries {
+		value := entries[i].GetValue()
+		at = at.child(entries[i].GetKey(), value)
+		if at == nil {
+			return nil, key[:from]
+		}
+		if at.variable {
+			key = d.set.hasher.appendValue(key, value)
+		}
+	}
+	if at.rule == nil {
+		return nil, key[:from]
+	}
+	return at.rule, d.set.hasher.finish(key, from, &at.rule.id)
+}
+
+// branch is a node of a tree.
+type branch struct {
+	keys map[string]*choices
+	rule *Rule
+	// variable says that the value that matched is a part of the bucket's key.
+	variable bool
+	place    string // file:line:column
+}
+
+// choices are the nodes of one key at one level.
+type choices struct {
+	exact map[string]*branch
+	wild  []*wildcard // in the order in which they are tried
+	any   *branch
+}
+
+// child returns the node for an entry, nil if there is none.
+func (b *branch) child(key, value string) *branch {
+	c := b.keys[key]
+	if c == nil {
+		return nil
+	}
+	if found := c.exact[value]; found != nil {
+		return found
+	}
+	for _, w := range c.wild {
+		if w.matches(value) {
+			return w.branch
+		}
+	}
+	return c.any
+}
+
+// wildcard is a node whose value has wildcards. Each stands for any text, also
+// none.
+type wildcard struct {
+	*branch
+	pattern string
+	parts   []string // the texts between the wildcards, at least two
+}
+
+func newWildcard(pattern string, b *branch) *wildcard {
+	return &wildcard{branch: b, pattern: pattern, parts: strings.Split(pattern, "*")}
+}
+
+func (w *wildcard) matches(value string) bool {
+	first, last := w.parts[0], w.parts[len(w.parts)-1]
+	if len(value) < len(first)+len(last) || !strings.HasPrefix(value, first) || !strings.HasSuffix(value, last) {
+		return false
+	}
+	value = value[len(first) : len(value)-len(last)]
+	for _, part := range w.parts[1 : len(w.parts)-1] {
+		_, after, ok := strings.Cut(value, part)
+		if !ok {
+			return false
+		}
+		value = after
+	}
+	return true
+}
+
+// before says which of two wildcards is tried first: the one with the longest text
+// before its first wildcard, then the one with more text, then the one that the file
+// has first.
+func (w *wildcard) before(v *wildcard) int {
+	return cmp.Or(-cmp.Compare(len(w.parts[0]), len(v.parts[0])), -cmp.Compare(w.literals(), v.literals()))
+}
+
+func (w *wildcard) literals() int { return len(w.pattern) - strings.Count(w.pattern, "*") }
+
+// put returns the node for s below b, which it makes if there is none. It reports
+// whether it did.
+func (b *branch) put(s step) (*branch, bool) {
+	if b.keys == nil {
+		b.keys = make(map[string]*choices)
+	}
+	c := b.keys[s.key]
+	if c == nil {
+		c = new(choices)
+		b.keys[s.key] = c
+	}
+	fresh := &branch{variable: s.kind != exactStep}
+	switch s.kind {
+	case exactStep:
+		if known := c.exact[s.value]; known != nil {
+			return known, false
+		}
+		if c.exact == nil {
+			c.exact = make(map[string]*branch)
+		}
+		c.exact[s.value] = fresh
+	case wildStep:
+		for _, w := range c.wild {
+			if w.pattern == s.value {
+				return w.branch, false
+			}
+		}
+		c.wild = append(c.wild, newWildcard(s.value, fresh))
+		slices.SortStableFunc(c.wild, (*wildcard).before)
+	default:
+		if c.any != nil {
+			return c.any, false
+		}
+		c.any = fresh
+	}
+	return fresh, true
+}
