@@ -1,0 +1,66 @@
+package retry
+
+import (
+	"testing"
+	"time"
+)
+
+// noon is when the lanes of tests begin.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// entered asks a lane to let a request in after since noon, and fails unless it has to
+// wait for want.
+func entered(t *testing.T, l *lane, since, want time.Duration) {
+	t.Helper()
+	if got, _ := l.enter(noon.Add(since), time.Hour); got != want {
+		t.Errorf("after %v: a wait of %v, want %v", since, got, want)
+	}
+}
+
+// answered tells a lane an answer with a quota, at noon.
+func answered(l *lane, q Quota) { l.learn(noon, q, true, 0) }
+
+func TestRequestsAreSpreadWhileLittleIsLeft(t *testing.T) {
+	l := new(lane)
+	entered(t, l, 0, 0)
+	answered(l, Quota{Limit: 100, Remaining: 26, Reset: 5 * time.Second})
+	entered(t, l, 0, 0)
+	entered(t, l, 0, 0) // The last one of what is much.
+	entered(t, l, 0, 200*time.Millisecond)
+	entered(t, l, 200*time.Millisecond, 0)
+	entered(t, l, 200*time.Millisecond, 200*time.Millisecond)
+}
+
+func TestWhatIsSentCountsBeforeItIsAnswered(t *testing.T) {
+	l := new(lane)
+	entered(t, l, 0, 0)
+	answered(l, Quota{Limit: 8, Remaining: 3, Reset: 10 * time.Second})
+	entered(t, l, 0, 0)
+	entered(t, l, time.Second, 0)
+	entered(t, l, 2*time.Second, 0)
+	entered(t, l, 3*time.Second, 7*time.Second)
+}
+
+func TestWhatIsInFlightIsNotInAnOldAnswer(t *testing.T) {
+	l := new(lane)
+	for range 3 {
+		entered(t, l, 0, 0)
+	}
+	answered(l, Quota{Limit: 100, Remaining: 2, Reset: 10 * time.Second})
+	entered(t, l, 0, 10*time.Second)
+	answered(l, Quota{Limit: 100, Remaining: 50, Reset: 10 * time.Second})
+	answered(l, Quota{Limit: 100, Remaining: 50, Reset: 10 * time.Second})
+	entered(t, l, 0, 0)
+}
+
+func TestBehindAWallOneGoesFirst(t *testing.T) {
+	l := new(lane)
+	entered(t, l, 0, 0)
+	l.learn(noon, Quota{}, false, 10*time.Second)
+	entered(t, l, 9*time.Second, time.Second)
+	entered(t, l, 10*time.Second, 0)
+	entered(t, l, 10*time.Second, probeGap)
+	l.learn(noon.Add(10*time.Second), Quota{}, false, 0)
+	entered(t, l, 10*time.Second, 0)
+	entered(t, l, 10*time.Second, 0)
+}
