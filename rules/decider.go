@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -43,10 +44,37 @@ const retryUnavailable = time.Second
 // used again. After an error, which is the store's, the decision is a refusal
 // with [stint.ReasonUnavailable] in the name of the first rule that counts.
 func (d *Decider) Decide(ctx context.Context, src stint.Source, into *stint.Decision) error {
+	return d.DecideN(ctx, src, 1, into)
+}
+
+// DecideN is Decide for a request that weighs as much as n others: each rule charges
+// n times its cost. 0 looks and charges nothing. n must not be negative.
+func (d *Decider) DecideN(ctx context.Context, src stint.Source, n int64, into *stint.Decision) error {
+	if n < 0 {
+		into.Clear()
+		return fmt.Errorf("a request that weighs %d: at least 0", n)
+	}
 	e := d.set.Load().Evaluate(src)
+	e.weigh(n)
 	err := d.decide(ctx, e, into)
 	e.Release()
 	return err
+}
+
+// weigh makes all charges n times what they are. Beyond what a bucket can hold, costs
+// are alike.
+func (e *Evaluation) weigh(n int64) {
+	if n == 1 {
+		return
+	}
+	for i := range e.charges[:e.n] {
+		c := &e.charges[i]
+		if c.Cost > 0 && n > stint.MaxUnits/c.Cost {
+			c.Cost = stint.MaxUnits + 1
+		} else {
+			c.Cost *= n
+		}
+	}
 }
 
 func (d *Decider) decide(ctx context.Context, e *Evaluation, into *stint.Decision) error {

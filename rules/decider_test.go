@@ -209,3 +209,34 @@ func BenchmarkEvaluate(b *testing.B) {
 		set.Evaluate(src).Release()
 	}
 }
+
+// TestDecideNWeighs: a request that weighs n charges each rule n times, or looks.
+func TestDecideNWeighs(t *testing.T) {
+	s := serve(t, rules.Spec{Rules: []rules.Rule{
+		{ID: "a", Key: []string{"ip"}, Limits: per(10, minute), Cost: 2},
+		{ID: "b", Key: []string{"global"}, Limits: per(100, minute)},
+	}})
+	for _, c := range []struct {
+		n       int64
+		allowed bool
+		a, b    int64 // left
+	}{
+		{3, true, 4, 97},
+		{0, true, 4, 97},
+		{3, false, 4, 97},
+		{2, true, 0, 95},
+		{0, false, 0, 95},
+		{1 << 62, false, 0, 95},
+	} {
+		err := s.DecideN(context.Background(), get("/", "192.0.2.1"), c.n, &s.d)
+		if err != nil || s.d.Allowed != c.allowed || s.d.Results[0].Remaining != c.a || s.d.Results[1].Remaining != c.b {
+			t.Errorf("weight %d: %+v, %v, want %+v", c.n, s.d, err, c)
+		}
+	}
+	if s.d.Reason != stint.ReasonNever {
+		t.Errorf("a weight beyond all: %s", s.d.Reason)
+	}
+	if err := s.DecideN(context.Background(), get("/", "192.0.2.1"), -1, &s.d); err == nil || s.d.Allowed {
+		t.Errorf("a negative weight: %+v, %v", s.d, err)
+	}
+}
