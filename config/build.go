@@ -27,7 +27,6 @@ func (b *builder) put(path string, n *node) {
 // build reads all settings, and the rules last.
 func (b *builder) build(s *shape) {
 	b.upstream(s)
-	b.envoy(&s.Envoy)
 	b.listen(&s.Listen)
 	b.addresses(s)
 	b.headers(&s.Headers)
@@ -40,6 +39,7 @@ func (b *builder) build(s *shape) {
 		b.file.DenyStatus = int(min(s.DenyStatus.v, 599))
 	}
 	b.hashKey(&s.HashKey)
+	b.envoy(&s.Envoy)
 	b.file.Spec.IgnoreCase, b.file.Spec.StrictSlash = s.Paths.IgnoreCase.v, s.Paths.StrictSlash.v
 	b.keys(&s.Keys)
 	b.plans(&s.Plans)

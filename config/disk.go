@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/stint-dev/stint/descriptors"
 )
 
 // disk reads files and remembers what they were.
@@ -20,6 +22,7 @@ type disk struct {
 type source struct {
 	path string
 	most int64
+	list bool // of a folder only the names count
 	sum  [sha256.Size]byte
 	info fs.FileInfo // from before it was read; nil if it was not there
 	read time.Time   // when that was
@@ -83,10 +86,34 @@ func tooLarge(size, most int64) (message, hint string) {
 	return fmt.Sprintf("the file has %d bytes", size), fmt.Sprintf("at most %d", most)
 }
 
+// see remembers the files with descriptors, and which there are in a folder. Others
+// read them.
+func (d *disk) see(path string) {
+	files := d.names(path)
+	for _, f := range files {
+		d.read(f, descriptors.MaxFileBytes)
+	}
+}
+
+// names remembers and returns which files with descriptors there are.
+func (d *disk) names(path string) []string {
+	s := source{path: path, list: true, read: time.Now()}
+	s.info, _ = os.Stat(path) // Whoever reads the files tells.
+	files, err := descriptors.Files(path)
+	text := fmt.Sprintf("%q %v", files, err)
+	s.sum = sha256.Sum256([]byte(text))
+	d.seen = append(d.seen, s)
+	return files
+}
+
 // again reads the file once more.
 func (s source) again() source {
 	d := new(disk)
-	d.read(s.path, s.most)
+	if s.list {
+		d.names(s.path)
+	} else {
+		d.read(s.path, s.most)
+	}
 	return d.seen[0]
 }
 
@@ -96,6 +123,9 @@ const grain = 3 * time.Second
 
 // looksChanged says whether it is worth while to read again.
 func (s source) looksChanged() bool {
+	if s.list {
+		return s.again().sum != s.sum
+	}
 	info, err := os.Stat(s.path)
 	if err != nil || s.info == nil {
 		return err == nil || s.info != nil

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"path/filepath"
 	"slices"
 
 	"github.com/stint-dev/stint/rules"
@@ -16,9 +17,8 @@ type File struct {
 	Listen Listen
 	// Upstream is the server behind the gateway, if there is one.
 	Upstream Upstream
-	// Descriptors is the file or the folder with limits of Envoy's descriptors; empty
-	// means none.
-	Descriptors string
+	// Envoy is what is said about Envoy's requests.
+	Envoy Envoy
 	// Store is where the counts are kept.
 	Store Store
 	// TrustedProxies are the networks whose word about a client is believed.
@@ -89,6 +89,13 @@ func parse(name string, data []byte, o Options, disk *disk) (*File, error) {
 		found.add(&Error{File: name, Line: 1, Column: 1, Message: "no rules: the file is empty", Hint: "write rules: [] to let everything through"})
 		return nil, found.sorted()
 	}
+	if n := root.find("descriptors"); n != nil && root.find("domain") != nil && root.find("rules") == nil {
+		found.add(&Error{
+			File: name, Line: n.line, Column: n.column, Message: "this is a file with limits of descriptors, not one of rules",
+			Hint: "name it in one of rules: envoy: { descriptors: " + filepath.Base(name) + " }",
+		})
+		return nil, found.sorted()
+	}
 	var written shape
 	d := &decoder{faults: found}
 	if d.fields(root, &written, tag{}) {
@@ -117,6 +124,7 @@ func (f *File) Changed(old *File) []string {
 	note("trusted_proxies", slices.Equal(f.TrustedProxies, old.TrustedProxies) && f.TrustUnix == old.TrustUnix)
 	note("client_ip.header", f.ClientHeader == old.ClientHeader)
 	note("headers", slices.Equal(f.Headers, old.Headers))
+	note("envoy", f.Envoy.same(old.Envoy))
 	note("deny_status", f.DenyStatus == old.DenyStatus)
 	return changed
 }

@@ -15,7 +15,7 @@ import (
 func (b *builder) rules(rs *many[rule, *rule]) {
 	n := b.root.find("rules")
 	switch {
-	case n == nil && (b.file.Descriptors != "" || b.file.Listen.RESP != ""):
+	case n == nil && (b.root.find("envoy") != nil || b.file.Listen.RESP != ""):
 		return // Those who ask there bring their own limits.
 	case n == nil:
 		b.fault(b.root, "no rules", "write rules: with a list below, or rules: [] to let everything through")

@@ -63,22 +63,6 @@ func (b *builder) listen(l *listen) {
 	}
 }
 
-// envoy reads where the limits of descriptors are.
-func (b *builder) envoy(e *envoy) {
-	w := &e.Descriptors
-	switch {
-	case e.n == nil:
-	case w.n == nil:
-		if !e.n.anyFaulty(make(map[*node]bool)) {
-			b.fault(e.n, "envoy has no descriptors", "write descriptors: and the name of a file or a folder")
-		}
-	case w.v == "":
-		b.fault(w.n, "envoy.descriptors is empty", "write the name of a file or a folder")
-	default:
-		b.file.Descriptors = b.beside(w.v)
-	}
-}
-
 // isAnyPort says whether the system picks the port.
 func isAnyPort(addr string) bool { return len(addr) > 2 && addr[len(addr)-2:] == ":0" }
 

@@ -50,7 +50,15 @@ type envoy struct {
 
 // envoyFields are the fields of envoy.
 type envoyFields struct {
-	Descriptors word `yaml:"descriptors" doc:"A file, or a folder of files, that says which limit each descriptor has, in the format of Envoy's own rate limit service. Its place is relative to this file."`
+	Descriptors    word   `yaml:"descriptors" doc:"A file, or a folder of files, that says which limit each descriptor has, in the format of Envoy's own rate limit service. Its place is relative to this file."`
+	MergeDomains   toggle `yaml:"merge_domains" doc:"Several files may add to one domain."`
+	Algorithm      word   `yaml:"algorithm" enum:"token_bucket gcra leaky_bucket fixed_window sliding_window_counter sliding_window_log" doc:"How limits count that do not say it. Left out, it is fixed_window, as in Envoy's service."`
+	OnStoreFailure word   `yaml:"on_store_failure" enum:"local allow deny" doc:"What limits do that do not say it while a shared store does not answer. Left out, it is local."`
+	Headers        words  `yaml:"headers" enum:"ratelimit x-ratelimit ietf none" doc:"Headers that Envoy adds to responses. Left out, there are none; Retry-After is on every refusal."`
+	Body           toggle `yaml:"body" doc:"Refusals have a JSON body about the limit. Not for routes of gRPC."`
+	ShadowHeader   toggle `yaml:"shadow_header" doc:"The upstream is told in X-Stint-Shadow which rules in shadow mode would have refused."`
+	Metadata       toggle `yaml:"dynamic_metadata" doc:"Answers have dynamic metadata: what was asked, and the metadata of the rules."`
+	Mode           word   `yaml:"mode" enum:"enforce shadow" doc:"shadow decides and counts by all descriptors, and refuses nothing."`
 }
 
 func (e *envoy) set(d *decoder, n *node, t tag) {

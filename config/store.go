@@ -34,9 +34,13 @@ type Redis struct {
 	Probe time.Duration
 	// Failures in a row after which it is left alone.
 	Failures int
-	// Fleet is how many servers share the limits while it fails. 0 means that this
-	// one is alone.
+	// Fleet is how many servers share the limits while it fails. 0 means that they
+	// count themselves.
 	Fleet int
+	// Shield is the longest that a known refusal is repeated without asking.
+	Shield time.Duration
+	// NoShield asks every time.
+	NoShield bool
 }
 
 // String names the scheme and the hosts, such as "redis at 127.0.0.1:6379", and

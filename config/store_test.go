@@ -77,10 +77,14 @@ func TestStoreOfAFile(t *testing.T) {
 	}
 	want := Redis{
 		URL: "redis+cluster://10.0.0.1:7000,10.0.0.2:7000", Prefix: "api:",
-		Deadline: 10 * time.Millisecond, Probe: 2 * time.Second, Failures: 3, Fleet: 3,
+		Deadline: 10 * time.Millisecond, Probe: 2 * time.Second, Failures: 3, Fleet: 3, Shield: 500 * time.Millisecond,
 	}
 	if f.Store.MaxBuckets != 1000 || f.Store.Redis == nil || *f.Store.Redis != want {
 		t.Errorf("got %+v of %q", f.Store, f.Store.Redis.URL)
+	}
+	off := parseGood(t, "store: { redis: { url: redis://a, shield: off } }\nrules: []")
+	if *off.Store.Redis != (Redis{URL: "redis://a", NoShield: true}) {
+		t.Errorf("a shield that is off: %#v", *off.Store.Redis)
 	}
 	const url = "redis://:hunter2@10.0.0.1:6379/0"
 	o := Options{Env: env(map[string]string{"REDIS_URL": url})}

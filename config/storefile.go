@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // store is where counts are kept, as it is written.
@@ -52,18 +53,20 @@ type redis struct {
 
 // redisFields are the fields of redis.
 type redisFields struct {
-	URL      storeURL `yaml:"url" secret:"value" doc:"Where it is: redis://user:password@host:6379/0, with rediss for TLS, unix:///path for a socket, redis+sentinel://host1,host2/master or redis+cluster://host1,host2."`
-	Prefix   word     `yaml:"prefix" doc:"What every key begins with. Left out, it is stint:."`
-	Deadline span     `yaml:"deadline" doc:"The longest that a decision waits for Redis. Left out, it is 5ms."`
-	Failures whole    `yaml:"failures" doc:"Failures in a row after which Redis is left alone. Left out, it is 5."`
-	Probe    span     `yaml:"probe" doc:"How long it is left alone before one decision tries it again. Left out, it is 1s."`
-	Fleet    whole    `yaml:"fleet" doc:"How many servers share the limits: each allows its part while Redis fails. Left out, it is 1."`
+	URL      storeURL  `yaml:"url" secret:"value" doc:"Where it is: redis://user:password@host:6379/0, with rediss for TLS, unix:///path for a socket, redis+sentinel://host1,host2/master or redis+cluster://host1,host2."`
+	Prefix   word      `yaml:"prefix" doc:"What every key begins with. Left out, it is stint:."`
+	Deadline span      `yaml:"deadline" doc:"The longest that a decision waits for Redis. Left out, it is 5ms."`
+	Failures whole     `yaml:"failures" doc:"Failures in a row after which Redis is left alone. Left out, it is 5."`
+	Probe    span      `yaml:"probe" doc:"How long it is left alone before one decision tries it again. Left out, it is 1s."`
+	Shield   spanOrOff `yaml:"shield" doc:"The longest that a refusal which is known is repeated without asking Redis, or off. So long can a reset that another server makes go unseen. Left out, it is 1s."`
+	Fleet    whole     `yaml:"fleet" doc:"How many servers share the limits: each allows its part while Redis fails. Left out, they count themselves by a heartbeat in Redis."`
 }
 
 // Bounds of what is written about Redis.
 const (
 	maxStorePrefix = 64 // bytes
 	maxCount       = 1_000_000
+	maxShield      = time.Hour
 )
 
 func (r *redis) set(d *decoder, n *node, t tag) {
@@ -79,18 +82,36 @@ func (r *redis) set(d *decoder, n *node, t tag) {
 	if n.find("url") == nil && !n.misspelt() {
 		d.fault(n, t.name+" has no url", "write one such as url: redis://127.0.0.1:6379")
 	}
-	d.counted(&r.Failures, t.name+".failures", "would never ask Redis", 5)
-	d.counted(&r.Fleet, t.name+".fleet", "leaves out this server", 1)
+	d.counted(&r.Failures, t.name+".failures", "would never ask Redis", "for 5")
+	d.counted(&r.Fleet, t.name+".fleet", "leaves out this server", "and the servers count themselves")
 	r.prefix(d, t.name+".prefix")
 }
 
+// spanOrOff is a duration, or the word off.
+type spanOrOff struct {
+	span
+	off bool
+}
+
+func (s *spanOrOff) set(d *decoder, n *node, t tag) {
+	if n.kind == text && n.value == "off" {
+		s.n, s.off = n, true
+		return
+	}
+	if s.span.set(d, n, t); s.v > maxShield {
+		d.fault(n, t.name+n.shown()+" is too long", "at most 1h, or off")
+		s.v = 0
+	}
+}
+
 // counted reports a number that is not from 1 to maxCount, and puts 0 in its place.
-func (d *decoder) counted(w *whole, name, zero string, def int) {
+// zero says what is wrong with 0, instead what a number left out means.
+func (d *decoder) counted(w *whole, name, zero, instead string) {
 	switch {
 	case w.n == nil:
 		return
 	case w.v == 0:
-		d.fault(w.n, name+w.n.shown()+" "+zero, fmt.Sprintf("write at least 1, or leave it out for %d", def))
+		d.fault(w.n, name+w.n.shown()+" "+zero, "write at least 1, or leave it out "+instead)
 	case w.v > maxCount:
 		d.fault(w.n, name+w.n.shown()+" is too large", fmt.Sprintf("at most %d", maxCount))
 	default:
@@ -164,7 +185,7 @@ func (s *store) settings() Store {
 	if r := &s.Redis; s.url != nil {
 		to.Redis = &Redis{
 			URL: r.URL.v, Prefix: r.Prefix.v, Deadline: r.Deadline.v, Probe: r.Probe.v,
-			Failures: int(r.Failures.v), Fleet: int(r.Fleet.v),
+			Failures: int(r.Failures.v), Fleet: int(r.Fleet.v), Shield: r.Shield.v, NoShield: r.Shield.off,
 		}
 	}
 	return to
