@@ -1,8 +1,8 @@
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
-TEST_NEEDS  := gcc redis-server
-BENCH_NEEDS := nginx
+TEST_NEEDS  := gcc redis-server nginx haproxy
+BENCH_NEEDS := nginx redis-server
 FUZZTIME    ?= 10s
 VERSION     := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -46,7 +46,7 @@ fuzz: ## every fuzz target for FUZZTIME
 
 bench: build ## Stint beside other libraries, the gateway beside nginx
 	scripts/need $(BENCH_NEEDS)
-	cd bench && go run ./memory && go run ./middleware && go run ./gateway
+	cd bench && go run ./memory && go run ./middleware && go run ./gateway && go run ./redis
 
 campaign: ## search longer: fuzz, properties, races
 	scripts/campaign

@@ -51,10 +51,8 @@ func (p process) check(path string, quiet bool) bool {
 		return false
 	}
 	if !quiet {
-		fmt.Fprintf(p.out, "%s: good, %s\n", file.Path, plural(len(file.Spec.Rules), "rule"))
-		for _, sentence := range file.Set.Sentences() {
-			fmt.Fprintln(p.out, "  "+sentence)
-		}
+		fmt.Fprintf(p.out, "%s: good, %s\n", file.Path, sizeOf(file))
+		p.explain(file)
 	}
 	p.warn(file)
 	return true
@@ -70,6 +68,37 @@ func (p process) read(path string) (*config.File, error) {
 		return nil, errors.Join(errors.New("standard input"), err)
 	}
 	return config.Parse("stdin", data, p.options())
+}
+
+// sizeOf says how many limits a file has.
+func sizeOf(file *config.File) string {
+	size := plural(len(file.Spec.Rules), "rule")
+	if set := file.Envoy.Set; set != nil {
+		size += " and " + plural(len(set.Rules()), "limit") + " of descriptors"
+	}
+	return size
+}
+
+// maxSentences is how many limits of descriptors are explained: a folder can have
+// thousands.
+const maxSentences = 50
+
+// explain prints what a file admits.
+func (p process) explain(file *config.File) {
+	for _, sentence := range file.Set.Sentences() {
+		fmt.Fprintln(p.out, "  "+sentence)
+	}
+	set := file.Envoy.Set
+	if set == nil {
+		return
+	}
+	all := set.Rules()
+	for _, r := range all[:min(len(all), maxSentences)] {
+		fmt.Fprintf(p.out, "  %s: %s\n", r.Name, r.Sentence())
+	}
+	if more := len(all) - maxSentences; more > 0 {
+		fmt.Fprintf(p.out, "  and %d more\n", more)
+	}
 }
 
 // warn prints the warnings of a file.

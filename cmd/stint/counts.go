@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/stint-dev/stint"
@@ -12,6 +13,7 @@ import (
 	"github.com/stint-dev/stint/failover"
 	"github.com/stint-dev/stint/memstore"
 	"github.com/stint-dev/stint/redisstore"
+	"github.com/stint-dev/stint/shield"
 )
 
 // counts are the stores of a server: one in memory, and before it one that is
@@ -22,6 +24,9 @@ type counts struct {
 	memory   *memstore.Store
 	redis    *redisstore.Store
 	failover *failover.Store
+	shield   *shield.Store                    // nil where it is off
+	given    int                              // how many servers there are, 0 if they count themselves
+	fleet    atomic.Pointer[redisstore.Fleet] // that counts them, once it is joined
 }
 
 // openCounts makes the stores. A shared one need not be there yet. changed is told
@@ -39,27 +44,37 @@ func openCounts(kept config.Store, changed func(error)) (*counts, error) {
 	if kept.Redis == nil {
 		return c, nil
 	}
-	where, err := redisstore.ParseURL(kept.Redis.URL)
-	if err != nil {
+	if c.redis, err = openRedis(kept.Redis); err != nil {
 		return nil, err
 	}
-	if kept.Redis.Prefix != "" {
-		where.Prefix = kept.Redis.Prefix
-	}
-	if c.redis, err = redisstore.New(where); err != nil {
-		return nil, err
-	}
+	c.given = kept.Redis.Fleet
 	c.failover, err = failover.New(failover.Options{
-		Store: c.redis, Local: memory, Changed: changed,
+		Store: c.redis, Local: memory, Changed: changed, Fleet: c.size,
 		Deadline: kept.Redis.Deadline, Probe: kept.Redis.Probe, Failures: kept.Redis.Failures,
-		Fleet: func() int { return max(kept.Redis.Fleet, 1) },
 	})
 	if err != nil {
 		c.redis.Close()
 		return nil, err
 	}
 	c.Store, c.name = c.failover, kept.Redis.String()
+	if kept.Redis.NoShield {
+		return c, nil
+	}
+	c.shield, err = shield.New(shield.Options{Store: c.failover, MaxWait: kept.Redis.Shield})
+	if err != nil {
+		c.redis.Close()
+		return nil, err
+	}
+	c.Store = c.shield
 	return c, nil
+}
+
+// forget drops what is known of buckets without asking the shared store: limits have
+// changed.
+func (c *counts) forget() {
+	if c.shield != nil {
+		c.shield.Clear()
+	}
 }
 
 // checkStore says what is wrong with a store that a file names.
@@ -75,11 +90,13 @@ func checkStore(kept config.Store) error {
 const inspectFor = time.Second
 
 // inspect says what the shared store is, or that it does not answer. Either way it
-// is connected to, so that the first requests need not wait for that.
+// is connected to, so that the first requests need not wait for that. From now on
+// this server is one of those that share the store.
 func (c *counts) inspect(ctx context.Context, logger *slog.Logger) {
 	if c.redis == nil {
 		return
 	}
+	defer c.join(logger)
 	ctx, cancel := context.WithTimeout(ctx, inspectFor)
 	defer cancel()
 	found, err := c.redis.Inspect(ctx)
@@ -91,8 +108,37 @@ func (c *counts) inspect(ctx context.Context, logger *slog.Logger) {
 		"clock_ahead", found.ClockAhead.Round(time.Microsecond), "round_trip", found.RoundTrip.Round(time.Microsecond))
 }
 
-// close lets go of connections.
+// join lets the servers that share the store count themselves, if the settings do not
+// say how many they are.
+func (c *counts) join(logger *slog.Logger) {
+	if c.given > 0 {
+		return
+	}
+	fleet, err := c.redis.Join(redisstore.FleetOptions{Changed: func(size int, err error) {
+		if err != nil {
+			logger.Warn("the shared store does not tell how many servers share it; the last number stays", "servers", size, "error", err)
+			return
+		}
+		logger.Info("servers that share the store", "store", c.name, "servers", size)
+	}})
+	if err == nil { // It is only about options that are not good.
+		c.fleet.Store(fleet)
+	}
+}
+
+// size is how many servers share the store, as far as is known.
+func (c *counts) size() int {
+	if fleet := c.fleet.Load(); fleet != nil {
+		return fleet.Size()
+	}
+	return max(c.given, 1)
+}
+
+// close leaves the fleet and lets go of connections.
 func (c *counts) close() {
+	if fleet := c.fleet.Load(); fleet != nil {
+		fleet.Close()
+	}
 	if c.redis != nil {
 		c.redis.Close()
 	}
@@ -113,8 +159,13 @@ func (c *counts) shared() func() admin.SharedStats {
 	}
 	return func() admin.SharedStats {
 		now := c.failover.Stats()
+		repeated := int64(0)
+		if c.shield != nil {
+			repeated = c.shield.Stats().Answered
+		}
 		return admin.SharedStats{
-			Name: c.name, Up: !now.Open, Failed: now.Failed, Timeouts: now.Timeouts, Cancelled: now.Cancelled, Degraded: now.Degraded,
+			Name: c.name, Up: now.Open == 0, Failed: now.Failed, Timeouts: now.Timeouts, Cancelled: now.Cancelled, Degraded: now.Degraded,
+			Fleet: c.size(), Repeated: repeated,
 		}
 	}
 }
