@@ -143,6 +143,18 @@ func (s *sender) passed() int {
 	return s.statuses[http.StatusOK]
 }
 
+// answered is how many requests were answered so far: on a machine that is busy with
+// something else these are few.
+func (s *sender) answered() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, of := range s.statuses {
+		n += of
+	}
+	return n
+}
+
 func (s *sender) end() *answers {
 	close(s.stop)
 	s.done.Wait()
@@ -302,8 +314,8 @@ func TestASlowStoreBehindTheGateway(t *testing.T) {
 		time.Sleep(700 * time.Millisecond)
 		load.end().check(t, 5*time.Millisecond)
 		t.Logf("%s: passed: %d, bound: 150 (100, and 50 of one of two servers)", c.name, load.passed())
-		if n := load.passed(); n > 150 || n < 50 {
-			t.Errorf("%s: %d passed, want 50 to 150", c.name, n)
+		if n, least := load.passed(), min(50, load.answered()); n > 150 || n < least {
+			t.Errorf("%s: %d passed, want %d to 150", c.name, n, least)
 		}
 		proxy.Delay(0)
 		proxy.Lose(0)
