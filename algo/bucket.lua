@@ -98,10 +98,13 @@ end
 -- expires returns the instant from which the cell is worth nothing, and until when
 -- to keep it: twice as long, so that the next charges need not move the expiry.
 local function expires(at, used, _, p)
-  if used == 0 or p[3] == 0 then
+  local debt, gain = used, p[1]
+  if used == 0 or gain == 0 then
     return 0, 0
   end
-  local debt = forgiven(used, p[1])
+  if gain ~= 1 then
+    debt = forgiven(used, gain)
+  end
   return at + debt, at + 2 * debt
 end
 
@@ -160,6 +163,7 @@ return {
   take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
   owed = owed, charge = charge, forgiven = forgiven, up = up,
   zero = 0, params = 3,
-  narrow = '<BI5I7I5I2I5I3', below = 2^40, fits = {2^16, 2^40, 2^24},
+  narrow = '<BI5I7I5I2I5I3', below = 2^40, below1 = 2^16, below2 = 2^40, below3 = 2^24,
+  size = 28, cell = '<BI5I7I5c10', tail = '<I2I5I3',
   wide = '<BI5I7I7I7I7I7',
 }

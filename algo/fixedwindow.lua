@@ -69,6 +69,7 @@ end
 return {
   take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
   zero = 0, params = 2,
-  narrow = '<BI5I7I5I5I5', below = 2^40, fits = {2^40, 2^40},
+  narrow = '<BI5I7I5I5I5', below = 2^40, below1 = 2^40, below2 = 2^40, below3 = 1,
+  size = 28, cell = '<BI5I7I5c10', tail = '<I5I5',
   wide = '<BI5I7I7I7I7',
 }

@@ -152,6 +152,6 @@ end
 
 return {
   take = take, expires = expires, spent = spent, capacity = capacity, back = back,
-  zero = '', params = 2, list = wide,
+  zero = '', params = 2, three = true, list = wide,
   wide = '<BI5I7I7I7',
 }

@@ -116,6 +116,7 @@ end
 return {
   take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
   zero = 0, params = 2, three = true,
-  narrow = '<BI5I7I3I3I3I5', below = 2^24, fits = {2^24, 2^40},
+  narrow = '<BI5I7I3I3I3I5', below = 2^24, below1 = 2^24, below2 = 2^40, below3 = 2^53,
+  size = 27, cell = '<BI5I7I3I3c8', tail = '<I3I5',
   wide = '<BI5I7I7I7I7I7',
 }

@@ -115,6 +115,10 @@ func BenchmarkTake(b *testing.B) {
 			})
 		}
 	}
+	b.Run("token_bucket/3, one shared", func(b *testing.B) {
+		store := open(b, server, redisstore.Options{})
+		benchmarkShared(b, server, store, policies(b, 3, "10000000 per minute", algo.TokenBucket), keys(10_000))
+	})
 	b.Run("hot key", func(b *testing.B) {
 		store := open(b, server, redisstore.Options{})
 		benchmarkTake(b, server, store, policies(b, 1, "100 per hour", algo.TokenBucket), keys(1))
@@ -131,6 +135,23 @@ func benchmarkTake(b *testing.B, server *redistest.Server, store stint.Store, ru
 		for j, p := range rules {
 			charges[j] = stint.Charge{Policy: p, Key: key, Ask: stint.Ask{Cost: 1}}
 		}
+		_, err := store.Take(context.Background(), 0, charges[:len(rules)], verdicts[:len(rules)])
+		return err
+	})
+}
+
+// benchmarkShared is benchmarkTake where the last rule has one bucket for all.
+func benchmarkShared(b *testing.B, server *redistest.Server, store stint.Store, rules []*stint.Policy, keys []string) {
+	b.Helper()
+	server.Do("FLUSHALL")
+	measure(b, server, func(i int64) error {
+		var charges [3]stint.Charge
+		var verdicts [3]stint.Verdict
+		key := []byte(keys[i*7919%int64(len(keys))])
+		for j, p := range rules {
+			charges[j] = stint.Charge{Policy: p, Key: key, Ask: stint.Ask{Cost: 1}}
+		}
+		charges[len(rules)-1].Key = []byte("all")
 		_, err := store.Take(context.Background(), 0, charges[:len(rules)], verdicts[:len(rules)])
 		return err
 	})

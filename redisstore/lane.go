@@ -16,7 +16,8 @@ type lane struct {
 
 	mu    sync.Mutex
 	queue []*request
-	calls int // under way
+	calls int      // under way
+	idle  []*batch // as many as there were calls at once; none on a cluster, whose lanes are many
 }
 
 // add puts a request into the queue and sees that it leaves.
@@ -63,16 +64,29 @@ func (l *lane) forget() {
 // run makes calls until nobody waits.
 func (l *lane) run() {
 	defer l.store.running.Done()
-	b := batch{keys: make([]string, 0, 8)}
-	for l.load(&b) {
+	b := l.batch()
+	for l.load(b) {
 		b.pack()
-		at, answer, err := l.store.ask(&b)
+		at, answer, err := l.store.ask(b)
 		b.deliver(l.store, at, answer, err)
 	}
 }
 
+// batch returns a batch that nobody uses.
+func (l *lane) batch() *batch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.idle)
+	if n == 0 {
+		return newBatch()
+	}
+	b := l.idle[n-1]
+	l.idle = l.idle[:n-1]
+	return b
+}
+
 // load takes as many requests from the queue as leave in one call, and marks them
-// as sent. Without any, the lane has one call less.
+// as sent. Without any, the lane has one call less, and the batch is idle.
 func (l *lane) load(b *batch) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,6 +107,9 @@ func (l *lane) load(b *batch) bool {
 	l.queue = append(l.queue[:0], l.queue[n:]...)
 	if len(b.requests) == 0 {
 		l.calls--
+		if len(l.store.lanes) == 1 {
+			l.idle = append(l.idle, b)
+		}
 		return false
 	}
 	return true
@@ -105,12 +122,28 @@ type batch struct {
 
 	keys     []string
 	arg      []byte
+	tail     []byte // of arg, the charges
 	arena    []byte
 	format   []byte
+	formats  string // format, as it was sent
 	index    map[string]int
 	buckets  []int // of all charges, their numbers less 1
 	asked    []int // of all buckets, by how many charges
 	policies map[*home]int
+	kinds    map[kind]int
+	homes    []*home
+	listed   []kind
+}
+
+func newBatch() *batch {
+	return &batch{index: make(map[string]int), policies: make(map[*home]int), kinds: make(map[kind]int)}
+}
+
+// kind is what the script is told of charges that differ only in their buckets.
+type kind struct {
+	policy int
+	flags  byte
+	cost   int64
 }
 
 // fits says whether r may leave with those that are in the batch already: all of
@@ -125,61 +158,102 @@ const keepLonger = 3_600_000
 
 // pack makes the script's keys and arguments.
 func (b *batch) pack() {
-	if b.index == nil {
-		b.index, b.policies = make(map[string]int), make(map[*home]int)
-	}
 	clear(b.index)
 	clear(b.policies)
-	b.arg = append(b.arg[:0], make([]byte, 3*8)...)
+	clear(b.kinds)
+	b.homes, b.listed, b.tail = b.homes[:0], b.listed[:0], b.tail[:0]
 	b.format = append(b.format[:0], "<d"...)
 	b.arena = b.arena[:0]
 	for _, r := range b.requests {
 		b.arena = append(b.arena, r.keys...)
-		for i := range r.asks {
-			h := r.asks[i].home
-			b.format = append(b.format, "Bddddddd"[:1+(r.asks[i].width-1)/8]...)
-			if _, ok := b.policies[h]; !ok {
-				b.policies[h] = len(b.policies) + 1
-				b.arg = h.appendTo(b.arg)
-			}
-		}
 	}
+	b.number(string(b.arena))
+	i := 0
+	for _, r := range b.requests {
+		b.packRequest(r, b.buckets[i:i+len(r.asks)])
+		i += len(r.asks)
+	}
+	b.packHead()
+}
+
+// packHead puts what all charges share in front of them.
+func (b *batch) packHead() {
 	slack := 0
 	if b.requests[0].now != 0 {
 		slack = keepLonger
 	}
-	appendDouble(appendDouble(appendDouble(b.arg[:0], float64(b.requests[0].now)), float64(slack)), float64(len(b.policies)))
-	b.packCharges()
+	b.arg = appendDouble(b.arg[:0], float64(b.requests[0].now))
+	b.arg = appendDouble(b.arg, float64(slack))
+	b.arg = appendDouble(b.arg, float64(len(b.homes)))
+	b.arg = appendDouble(b.arg, float64(len(b.listed)))
+	for _, h := range b.homes {
+		b.arg = h.appendTo(b.arg)
+	}
+	for _, k := range b.listed {
+		b.arg = appendDouble(b.arg, float64(k.policy))
+		b.arg = appendDouble(b.arg, float64(k.flags))
+		b.arg = appendDouble(b.arg, float64(k.cost))
+	}
+	b.arg = append(b.arg, b.tail...)
 }
 
-// packCharges numbers the buckets, each once, and appends the charges.
-func (b *batch) packCharges() {
-	b.number(string(b.arena))
-	i := 0
-	for _, r := range b.requests {
-		alone := byte(flagAlone)
-		for j := range r.asks {
-			if b.asked[b.buckets[i+j]] > 1 {
-				alone = 0
-			}
+// packRequest appends the charges of a request, on the buckets of these numbers.
+func (b *batch) packRequest(r *request, buckets []int) {
+	rare := b.isRare(r, buckets)
+	for j := range r.asks {
+		a := &r.asks[j]
+		flags := a.flags
+		switch {
+		case flags >= flagBack:
+		case rare && slices.Contains(buckets[:j], buckets[j]):
+			flags |= flagAgain
+		case !rare && b.asked[buckets[j]] == 1:
+			flags |= flagAlone
 		}
-		for j := range r.asks {
-			a, flags := &r.asks[j], r.asks[j].flags|alone
-			if a.flags >= flagBack {
-				flags = a.flags
-			} else if alone == 0 && slices.Contains(b.buckets[i:i+j], b.buckets[i+j]) {
-				flags |= flagAgain
-			}
-			b.arg = appendDouble(b.arg, float64(b.policies[a.home]))
-			b.arg = appendDouble(b.arg, float64(b.buckets[i+j]+1))
-			b.arg = appendDouble(b.arg, float64(flags))
-			b.arg = appendDouble(b.arg, float64(a.cost))
-			if flags >= flagBack {
-				b.arg = appendDouble(b.arg, float64(a.taken))
-			}
+		if rare {
+			flags |= flagRare
 		}
-		i += len(r.asks)
+		b.format = append(b.format, "Bddddddd"[:1+(a.width-1)/8]...)
+		b.tail = appendDouble(b.tail, float64(b.kind(a.home, flags, a.cost)))
+		b.tail = appendDouble(b.tail, float64(buckets[j]+1))
+		if flags&flagBack != 0 {
+			b.tail = appendDouble(b.tail, float64(a.taken))
+		}
 	}
+}
+
+// isRare says whether the script goes its long way to settle a request on the
+// buckets of these numbers: it has a bucket twice, takes a charge back, or asks a
+// list and more.
+func (b *batch) isRare(r *request, buckets []int) bool {
+	for i := range r.asks {
+		a := &r.asks[i]
+		if a.flags >= flagBack || slices.Contains(buckets[:i], buckets[i]) {
+			return true
+		}
+		if a.home.cells == nil && (a.flags != flagLast || i > 0 || b.asked[buckets[i]] > 1) {
+			return true
+		}
+	}
+	return false
+}
+
+// kind numbers the kinds of charges, and policies.
+func (b *batch) kind(h *home, flags byte, cost int64) int {
+	p, ok := b.policies[h]
+	if !ok {
+		b.homes = append(b.homes, h)
+		p = len(b.homes)
+		b.policies[h] = p
+	}
+	k := kind{p, flags, cost}
+	n, ok := b.kinds[k]
+	if !ok {
+		b.listed = append(b.listed, k)
+		n = len(b.listed)
+		b.kinds[k] = n
+	}
+	return n
 }
 
 // number gives each bucket a number. keys are those of all charges, one behind the
@@ -209,7 +283,10 @@ var errAnswer = errors.New("an answer of another length than the script's")
 
 // ask calls the script and checks the length of its answer.
 func (s *Store) ask(b *batch) (stint.Micros, string, error) {
-	answer, err := s.call(b.keys, string(b.arg), string(b.format))
+	if b.formats != string(b.format) {
+		b.formats = string(b.format)
+	}
+	answer, err := s.call(b.keys, string(b.arg), b.formats)
 	if err != nil {
 		return 0, "", err
 	}

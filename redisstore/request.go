@@ -46,8 +46,9 @@ const (
 	flagAgain // a charge before it in the request has the same bucket
 	flagSplit // the request has other charges elsewhere
 	flagLast
-	flagAlone // no other request of the call has a bucket of this one, and it has each once
+	flagAlone // no other charge of the call has the bucket
 	flagBack  // takes back what was charged at an instant; always the last
+	flagRare  // the request needs the script's long way
 )
 
 // What can be said of a request.
