@@ -81,6 +81,18 @@ func TestForwardAuthMatchesHostMethodAndKey(t *testing.T) {
 	}
 }
 
+// TestForwardAuthOfARequestWithoutAHost: a client of HTTP/1.0 names none, and a proxy
+// that says so has said it.
+func TestForwardAuthOfARequestWithoutAHost(t *testing.T) {
+	for _, host := range []string{"X-Forwarded-Host: ", "X-Forwarded-Host: api.example,"} {
+		s := serve(t)
+		headers := append(without(forward("/v1/search"), "X-Forwarded-Host"), host)
+		if a := s.send("GET", "/v1/auth", "", headers...); a.status != 200 || a.header.Get("X-Ratelimit-Remaining") != "2" {
+			t.Errorf("%q: %+v", host, a)
+		}
+	}
+}
+
 // TestForwardAuthSaysWhatTheProxyDoesWrong: with a status that no proxy shows its
 // clients as a refusal.
 func TestForwardAuthSaysWhatTheProxyDoesWrong(t *testing.T) {

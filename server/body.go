@@ -17,7 +17,7 @@ import (
 // A browser sends no other content type across origins without being asked first,
 // which is why it is insisted on: a page can not make a visitor's browser charge a
 // service that listens on its machine.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, *problem) {
+func (s *Server) readBody(r *http.Request, b []byte) ([]byte, *problem) {
 	switch {
 	case !isJSON(r.Header.Get("Content-Type")):
 		return b, &problem{status: http.StatusUnsupportedMediaType, detail: "Send JSON, and say so with Content-Type: application/json."}
@@ -35,13 +35,12 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]b
 	case err != nil:
 		return b, &problem{status: http.StatusBadRequest, detail: "The body ended early."}
 	}
-	s.bodyUntil(w, time.Time{})
 	return b, nil
 }
 
-// bodyUntil gives the rest of a body until the instant t; the zero time is no bound.
-// The bound holds too while net/http throws away what nobody has read.
-func (s *Server) bodyUntil(w http.ResponseWriter, t time.Time) {
+// bodyUntil gives a body until the instant t. The bound holds too while net/http
+// throws away what nobody has read, and ends with the body: net/http lifts it then.
+func bodyUntil(w http.ResponseWriter, t time.Time) {
 	// A writer without deadlines has its own way to bound slow clients.
 	_ = http.NewResponseController(w).SetReadDeadline(t)
 }

@@ -66,7 +66,7 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, kind kind) {
 	c := s.borrow()
 	defer s.putBack(c)
 	var p *problem
-	if c.body, p = s.readBody(w, r, c.body); p == nil {
+	if c.body, p = s.readBody(r, c.body); p == nil {
 		p = s.decideAll(r.Context(), c, kind)
 	}
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/stint-dev/stint/server"
 )
 
-// A decision service for one rule. A program would serve the handler with
-// server.NewHTTP.
+// A decision service for one rule. A program would serve the handler with a
+// gateway.Server, which bounds slow clients.
 func Example() {
 	set, _ := rules.Compile(rules.Spec{
 		Rules: []rules.Rule{{ID: "per-address", Key: []string{"ip"}, Limits: []stint.Limit{{Count: 3, Window: time.Minute}}}},

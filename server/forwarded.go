@@ -38,7 +38,8 @@ func (t *target) request(r *http.Request) *http.Request {
 func forwarded(h http.Header) (t target, err error) {
 	method := claim{names: forwardedMethod + " or " + originalMethod, example: "GET"}
 	uri := claim{names: forwardedURI + ", " + originalURI + " or " + originalURL, example: "/v1/search?q=a"}
-	host := claim{names: forwardedHost + " or " + originalURL, example: "api.example.com"}
+	// A client of HTTP/1.0 names no host, and an empty header says so.
+	host := claim{names: forwardedHost + " or " + originalURL, example: "api.example.com", optional: len(h[forwardedHost]) > 0}
 	method.lines(h, forwardedMethod)
 	method.lines(h, originalMethod)
 	uri.lines(h, forwardedURI)
@@ -79,9 +80,11 @@ func splitURL(s string) (authority, path string) {
 type claim struct {
 	names   string // the headers that can say it
 	example string
-	from    string // the header that said it
-	value   string
-	differs string // a header that said something else
+
+	optional bool   // nobody has to say it
+	from     string // the header that said it
+	value    string
+	differs  string // a header that said something else
 }
 
 // lines adds all lines of a header.
@@ -105,6 +108,7 @@ func (c *claim) add(name, value string) {
 // check says what is wrong with the claim. It does not repeat what a client wrote.
 func (c *claim) check() error {
 	switch {
+	case c.from == "" && c.optional:
 	case c.from == "":
 		return fmt.Errorf("the header %s is missing: have the proxy send it, such as %q", c.names, c.example)
 	case c.differs == c.from:

@@ -141,6 +141,9 @@ func throughProxy(t *testing.T, s *service, url string) {
 	if a := get(t, "HEAD", url+"/v1/search"); a.status != 429 {
 		t.Errorf("HEAD: %+v", a)
 	}
+	if a := raw(t, strings.TrimPrefix(url, "http://"), "GET /v1/search HTTP/1.0\r\n\r\n"); !strings.Contains(a[:min(len(a), len("HTTP/1.1 429"))], " 429") {
+		t.Errorf("without a host: %s", a)
+	}
 	for _, h := range []string{
 		"X-Forwarded-For: 203.0.113.9", "X-Forwarded-Uri: /free", "X-Original-Uri: /free", "X-Original-Url: http://h/free",
 		"X-Forwarded-Method: OPTIONS", "X-Original-Method: OPTIONS", "X-Forwarded-Host: only.example", "Content-Type: application/grpc",

@@ -42,7 +42,8 @@ type Options struct {
 	// OnError, if set, is told of each check about which nobody could tell. Callers
 	// that hang up are none.
 	OnError func(err error)
-	// Mount are more handlers, by their paths, such as /json.
+	// Mount are more handlers, by their paths, such as /json. They bound the size of
+	// a body; its time has the bound of all.
 	Mount map[string]http.Handler
 	// BodyTimeout is the longest that the body of a question may take. 0 means
 	// [DefaultBodyTimeout].
@@ -73,7 +74,7 @@ func New(o Options) (*Server, error) {
 		"/v1/openapi.json": {methods: []string{http.MethodGet, http.MethodHead}, serve: serveOpenAPI},
 	}
 	for path, h := range o.Mount {
-		s.routes[path] = route{serve: h.ServeHTTP, mounted: true}
+		s.routes[path] = route{serve: h.ServeHTTP}
 	}
 	return s, nil
 }

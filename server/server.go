@@ -34,14 +34,13 @@ var _ http.Handler = (*Server)(nil)
 type route struct {
 	methods []string // none for any
 	serve   http.HandlerFunc
-	mounted bool // bounds its own body
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route, ok := s.routes[r.URL.Path]
-	if r.ContentLength != 0 && !route.mounted {
-		s.bodyUntil(w, time.Now().Add(s.bodyTimeout))
+	if r.ContentLength != 0 {
+		bodyUntil(w, time.Now().Add(s.bodyTimeout))
 	}
 	switch {
 	case !ok:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,15 @@ const head = "POST %s HTTP/1.1\r\nHost: h\r\nContent-Type: %s\r\nContent-Length:
 // TestASlowBodyEnds: whatever the answer would be, the connection is not held for
 // longer than the bound.
 func TestASlowBodyEnds(t *testing.T) {
-	s := serve(t, func(o *server.Options) { o.BodyTimeout = 50 * time.Millisecond })
+	s := serve(t, func(o *server.Options) {
+		o.BodyTimeout = 50 * time.Millisecond
+		o.Mount = map[string]http.Handler{"/json": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("/json: %v", err)
+			}
+			w.WriteHeader(http.StatusTeapot)
+		})}
+	})
 	address := s.listen()
 	for _, c := range []struct {
 		path, contentType string
@@ -44,6 +53,7 @@ func TestASlowBodyEnds(t *testing.T) {
 		{"/v1/openapi.json", "text/plain", 405},
 		{"/nowhere", "text/plain", 404},
 		{"/v1/auth", "text/plain", 400},
+		{"/json", "application/json", 418},
 	} {
 		conn := dial(t, address)
 		fmt.Fprintf(conn, head, c.path, c.contentType, 200_000, `{"path":`)
@@ -58,6 +68,29 @@ func TestASlowBodyEnds(t *testing.T) {
 		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("%s: the connection is still open: %v", c.path, err)
 		}
+	}
+}
+
+// TestTheBoundIsOfTheBody: a handler may take longer than that over its answer.
+func TestTheBoundIsOfTheBody(t *testing.T) {
+	const bound = 50 * time.Millisecond
+	s := serve(t, func(o *server.Options) {
+		o.BodyTimeout = bound
+		o.Mount = map[string]http.Handler{"/json": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(r.Body)
+			select {
+			case <-r.Context().Done():
+				t.Errorf("the request ended: %v, %v", err, r.Context().Err())
+			case <-time.After(4 * bound):
+			}
+			w.WriteHeader(http.StatusTeapot)
+		})}
+	})
+	conn := dial(t, s.listen())
+	fmt.Fprintf(conn, head, "/json", "application/json", 2, "{}")
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || res.StatusCode != http.StatusTeapot {
+		t.Errorf("%v, %v", res, err)
 	}
 }
 
@@ -104,12 +137,5 @@ func TestLongHeadersAreRefused(t *testing.T) {
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("%v, %v", res, err)
-	}
-}
-
-func TestNewHTTPHasBounds(t *testing.T) {
-	srv := server.NewHTTP(serve(t), nil)
-	if srv.ReadHeaderTimeout <= 0 || srv.WriteTimeout <= 0 || srv.IdleTimeout <= 0 || srv.MaxHeaderBytes <= 0 || srv.ErrorLog == nil {
-		t.Errorf("%+v", srv)
 	}
 }

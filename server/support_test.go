@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/gateway"
 	"github.com/stint-dev/stint/httplimit"
 	"github.com/stint-dev/stint/memstore"
 	"github.com/stint-dev/stint/rules"
@@ -236,17 +238,16 @@ func (s *service) listen() string {
 	return l.Addr().String()
 }
 
-// serveOn serves until the test ends.
+// serveOn serves until the test ends, as the command does.
 func serveOn(t testing.TB, l net.Listener, h http.Handler) {
 	t.Helper()
-	srv := server.NewHTTP(h, nil)
-	done := make(chan struct{})
-	go func() {
-		_ = srv.Serve(l) // Closing it is how it ends.
-		close(done)
-	}()
+	ctx, end := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- (&gateway.Server{Handler: h, DrainTimeout: time.Millisecond}).Serve(ctx, l) }()
 	t.Cleanup(func() {
-		_ = srv.Close()
-		<-done
+		end()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 }
