@@ -47,7 +47,7 @@ func New(o Options) *Admin {
 	a.reload.init()
 	a.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "stint_decision_seconds",
-		Help:    "Time taken to decide about a request, without the time it then had to wait.",
+		Help:    "Time taken to settle the charges of a request, in memory or in the shared store.",
 		Buckets: []float64{5e-7, 1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 1e-1},
 	})
 	a.upstream = prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -158,8 +158,15 @@ func TestOtherMetrics(t *testing.T) {
 	a.Reloaded(frozen().Add(time.Second), errors.New("no"))
 	a.UpstreamError("timeout")
 	a.SetRules([]Rule{{ID: "A", Policies: []string{"A/minute", "A/hour"}}})
-	if err := a.Timed(deciderFunc(func(*stint.Decision) error { return nil })).Decide(context.Background(), nil, new(stint.Decision)); err != nil {
+	if _, err := a.Timed(counting{}).Take(context.Background(), 0, nil, nil); err != nil {
 		t.Fatal(err)
+	}
+	one, ok := a.Timed(countingOne{}).(stint.OneStore)
+	if !ok {
+		t.Fatal("a store for one charge is none any more")
+	}
+	if _, v, err := one.TakeOne(context.Background(), 0, nil, "", stint.Ask{}); err != nil || v.Remaining != 7 {
+		t.Fatal(v, err)
 	}
 	wantMetrics(t, a,
 		`stint_memory_buckets 11`, `stint_memory_max_buckets 12`,
@@ -168,7 +175,7 @@ func TestOtherMetrics(t *testing.T) {
 		`stint_config_reloads_total{result="success"} 1`, `stint_config_reloads_total{result="failure"} 1`,
 		`stint_upstream_errors_total{kind="timeout"} 1`,
 		`stint_decisions_total{result="allowed",rule="A/hour"} 0`,
-		`stint_decision_seconds_count 1`,
+		`stint_decision_seconds_count 2`,
 	)
 	_, body := get(t, a, "/metrics")
 	if !strings.Contains(body, `stint_build_info{go_version="go`) || !strings.Contains(body, `version="v1.2.3"} 1`) {
@@ -191,16 +198,32 @@ func TestRegistriesAreApart(t *testing.T) {
 	}
 }
 
-type deciderFunc func(*stint.Decision) error
+// counting is a store with one answer.
+type counting struct{ err error }
 
-func (f deciderFunc) Decide(_ context.Context, _ stint.Source, d *stint.Decision) error { return f(d) }
+func (c counting) Take(_ context.Context, now stint.Micros, _ []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	for i := range verdicts {
+		verdicts[i].OK = true
+	}
+	return now + 1, c.err
+}
 
-func TestTimedPassesErrorsOn(t *testing.T) {
+// countingOne is one for single charges too.
+type countingOne struct{ counting }
+
+func (countingOne) TakeOne(_ context.Context, now stint.Micros, _ *stint.Policy, _ string, _ stint.Ask) (stint.Micros, stint.Verdict, error) {
+	return now, stint.Verdict{OK: true, Remaining: 7}, nil
+}
+
+func TestTimedPassesAnswersOn(t *testing.T) {
 	want := errors.New("no")
-	timed := New(Options{}).Timed(deciderFunc(func(d *stint.Decision) error { d.Allowed = true; return want }))
-	var d stint.Decision
-	if err := timed.Decide(context.Background(), nil, &d); !errors.Is(err, want) || !d.Allowed {
-		t.Errorf("%v, %v", err, d.Allowed)
+	timed := New(Options{}).Timed(counting{want})
+	if _, ok := timed.(stint.OneStore); ok {
+		t.Error("a store for lists only takes single charges")
+	}
+	verdicts := make([]stint.Verdict, 2)
+	if at, err := timed.Take(context.Background(), 3, nil, verdicts); at != 4 || !errors.Is(err, want) || !verdicts[1].OK {
+		t.Errorf("%v, %v, %v", at, err, verdicts)
 	}
 }
 
@@ -333,8 +356,8 @@ func TestObserveAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { a.Observe(&d) }); n != 0 {
 		t.Errorf("an allowed request allocates %v times, want 0", n)
 	}
-	timed := a.Timed(deciderFunc(func(*stint.Decision) error { return nil }))
-	if n := testing.AllocsPerRun(1000, func() { _ = timed.Decide(context.Background(), nil, &d) }); n != 0 {
+	timed := a.Timed(counting{})
+	if n := testing.AllocsPerRun(1000, func() { _, _ = timed.Take(context.Background(), 0, nil, nil) }); n != 0 {
 		t.Errorf("measuring allocates %v times, want 0", n)
 	}
 }

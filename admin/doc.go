@@ -3,6 +3,6 @@
 // that are refused most.
 //
 // An [Admin] is fed from outside and knows neither rules nor stores: its Observe
-// goes into stint.Limiter, its Timed around the decider, Reloaded and SetRules to
+// goes into stint.Limiter, its Timed around the store, Reloaded and SetRules to
 // whoever reads the file. Its handler only reads; keep it off public listeners.
 package admin

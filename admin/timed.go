@@ -7,20 +7,40 @@ import (
 	"github.com/stint-dev/stint"
 )
 
-// timed measures a decider.
+// timed measures a store.
 type timed struct {
 	admin *Admin
-	next  stint.Decider
+	next  stint.Store
 }
 
-// Timed returns a decider that answers as next does and measures how long it
-// takes.
-func (a *Admin) Timed(next stint.Decider) stint.Decider { return &timed{admin: a, next: next} }
+// timedOne measures a store that is a [stint.OneStore].
+type timedOne struct {
+	timed
+	one stint.OneStore
+}
 
-// Decide implements [stint.Decider].
-func (t *timed) Decide(ctx context.Context, src stint.Source, d *stint.Decision) error {
+// Timed returns a store that answers as next does and measures how long it takes. It
+// is a [stint.OneStore] if next is one.
+func (a *Admin) Timed(next stint.Store) stint.Store {
+	t := timed{admin: a, next: next}
+	if one, ok := next.(stint.OneStore); ok {
+		return &timedOne{t, one}
+	}
+	return &t
+}
+
+// Take implements [stint.Store].
+func (t *timed) Take(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	start := time.Now()
-	err := t.next.Decide(ctx, src, d)
+	at, err := t.next.Take(ctx, now, charges, verdicts)
 	t.admin.seconds.Observe(time.Since(start).Seconds())
-	return err
+	return at, err
+}
+
+// TakeOne implements [stint.OneStore].
+func (t *timedOne) TakeOne(ctx context.Context, now stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
+	start := time.Now()
+	at, v, err := t.one.TakeOne(ctx, now, p, key, ask)
+	t.admin.seconds.Observe(time.Since(start).Seconds())
+	return at, v, err
 }

@@ -89,7 +89,7 @@ func (s *daemon) build(file *config.File, kept config.Store) error {
 	s.admin = admin.New(admin.Options{
 		Version: versionText(), Store: s.counts.stats, Shared: s.counts.shared(), KeyText: rules.KeyText,
 	})
-	s.limiter = &stint.Limiter{Store: s.counts.Store, Observe: s.admin.Observe}
+	s.limiter = &stint.Limiter{Store: s.admin.Timed(s.counts.Store), Observe: s.admin.Observe}
 	s.decider = rules.NewDecider(s.limiter, file.Set)
 	s.descriptors.Store(file.Envoy.Set)
 	s.admin.SetRules(shown(file))

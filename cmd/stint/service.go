@@ -35,7 +35,7 @@ func (s *daemon) newServices(file *config.File) error {
 		return err
 	}
 	limit := httplimit.Options{
-		Decider: s.admin.Timed(s.decider), Headers: headers, DenyStatus: file.DenyStatus,
+		Decider: s.decider, Headers: headers, DenyStatus: file.DenyStatus,
 		TrustedProxies: file.TrustedProxies, TrustUnix: file.TrustUnix, ClientHeader: file.ClientHeader,
 	}
 	if s.at.Gateway != "" {
@@ -66,7 +66,7 @@ func (s *daemon) newCheck(file *config.File, limit httplimit.Options) error {
 		return err
 	}
 	envoy, err := rls.New(rls.Options{
-		Limiter:     &stint.Limiter{Store: s.counts.Store},
+		Limiter:     &stint.Limiter{Store: s.limiter.Store},
 		Descriptors: func() *descriptors.Set { return s.descriptors.Load() },
 		Fallback:    limit.Decider, Observe: s.admin.Observe,
 		Headers: headers, Body: e.Body, RequestHeaders: e.ShadowHeader, DynamicMetadata: e.DynamicMetadata, Shadow: e.Shadow,
