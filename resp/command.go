@@ -24,25 +24,37 @@ func lower(buf *[maxName]byte, word []byte) []byte {
 	return buf[:len(word)]
 }
 
-// run answers one command.
-func (c *conn) run(args [][]byte) {
+// run answers one command. more says whether the next one is there.
+func (c *conn) run(args [][]byte, more bool) {
 	c.commands++
 	var buf [maxName]byte
 	name := lower(&buf, args[0])
-	if string(name) == "cl.throttle" && c.authenticated {
-		c.throttle(args)
+	if string(name) == "cl.throttle" && c.authenticated && !c.multi.open {
+		if !c.gather(args, more) {
+			c.throttle(args)
+			c.time(more)
+		}
 		return
 	}
+	c.settle()
 	c.runOther(string(name), args)
 }
 
 // runOther answers the commands that clients send around the one of interest.
 func (c *conn) runOther(name string, args [][]byte) {
-	if !c.authenticated {
-		switch name {
-		case "auth", "hello", "quit", "reset", "post", "host:":
-		default:
+	switch name {
+	case "auth", "hello", "quit", "reset", "post", "host:":
+	default:
+		if !c.authenticated {
 			c.out.fail("NOAUTH Authentication required.")
+			return
+		}
+	}
+	if c.multi.open {
+		switch name {
+		case "multi", "exec", "discard", "quit", "reset", "post", "host:":
+		default:
+			c.queue(name, args)
 			return
 		}
 	}
@@ -65,6 +77,14 @@ func (c *conn) runOther(name string, args [][]byte) {
 		c.command(args)
 	case "info":
 		c.out.bulk(c.server.info())
+	case "multi":
+		c.begin(args)
+	case "exec":
+		c.exec(args)
+	case "discard":
+		c.discard(args)
+	case "cluster", "readonly", "readwrite", "asking":
+		c.out.fail("ERR This instance has cluster support disabled")
 	case "quit":
 		c.out.simple("OK")
 		c.quit = true
@@ -124,6 +144,7 @@ func (c *conn) selectDB(args [][]byte) {
 
 // reset makes the connection a new one.
 func (c *conn) reset() {
+	c.multi = multi{}
 	c.name, c.out.resp3, c.authenticated = "", false, c.server.o.Password == ""
 }
 

@@ -26,15 +26,21 @@ type conn struct {
 	authenticated bool
 	name          string
 	quit          bool
+	multi         multi
 	within        bool        // whether the last read was within a command
 	due           time.Time   // when the client must have sent more
 	stopping      atomic.Bool // whether the server wants to end
 	commands      int64       // answered and not yet added to the server's
-	second        int64       // since the server started, read once for what one read brought
 
-	last     *limit // of the last call
-	charge   [1]stint.Charge
-	decision stint.Decision
+	last   limit         // of the last call
+	policy *stint.Policy // of last
+	call   call
+
+	batch *batch    // calls that wait to be decided together
+	slow  bool      // decisions take long
+	long  bool      // those timed last did
+	mark  time.Time // since then,
+	timed int       // so many calls were answered one by one
 }
 
 // serve answers until the client or the server wants no more.
@@ -45,16 +51,18 @@ func (c *conn) serve() {
 		switch {
 		case err == nil:
 			c.within = false
-			c.run(args)
+			c.run(args, c.in.begun())
 			if len(c.out.b) < flushAt {
 				continue
 			}
 			err = c.flush()
 		case errors.Is(err, errMore):
+			c.settle()
 			if err = c.flush(); err == nil {
 				err = c.read()
 			}
 		default:
+			c.settle()
 			c.out.fail("ERR " + err.Error())
 			c.linger()
 		}
@@ -117,7 +125,7 @@ func (c *conn) read() error {
 	}
 	n, err := c.nc.Read(c.in.free())
 	c.in.filled(n)
-	c.second = int64(time.Since(c.server.started) / time.Second)
+	c.mark, c.timed = time.Now(), 0
 	if n > 0 {
 		return nil
 	}

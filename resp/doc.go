@@ -12,7 +12,12 @@
 // The limit comes with each call and its counts belong to the key: with another
 // limit the use so far is carried over. All intervals are exact, also those below a
 // millisecond; what can not be counted exactly is an error. A quantity of 0 looks
-// and takes nothing: it is limited if a quantity of 1 would be.
+// and takes nothing: it is never limited.
+//
+// Any number of limits may be in use. The counts of a key have a name in the store
+// that comes from the key, one of 128, so that they stay when its limit changes and no
+// name meets too many limits. Calls of one pipeline are decided together where the
+// store takes its time, those with one key in their order.
 //
 // The parser is this package's own. The library that was considered, redcon, takes
 // commands of any size, copies each of them, and scans half a command from its

@@ -139,6 +139,9 @@ var commands = [...]struct {
 	{"client", -2, 0},
 	{"command", -1, 0},
 	{"info", -1, 0},
+	{"multi", 1, 0},
+	{"exec", 1, 0},
+	{"discard", 1, 0},
 	{"quit", -1, 0},
 	{"reset", 1, 0},
 }
@@ -208,13 +211,10 @@ func (s *Server) info() string {
 	s.mu.Lock()
 	open := len(s.conns)
 	s.mu.Unlock()
-	s.limits.mu.RLock()
-	known := len(s.limits.known)
-	s.limits.mu.RUnlock()
 	return fmt.Sprintf("# Server\r\nserver_name:stint\r\nredis_version:%s\r\nredis_mode:standalone\r\nuptime_in_seconds:%d\r\n\r\n"+
 		"# Clients\r\nconnected_clients:%d\r\nmaxclients:%d\r\n\r\n"+
 		"# Stats\r\ntotal_connections_received:%d\r\ntotal_commands_processed:%d\r\nrejected_connections:%d\r\n"+
-		"limits_in_use:%d\r\npending_bytes:%d\r\n",
+		"limits_known:%d\r\npending_bytes:%d\r\n",
 		likeVersion, int64(time.Since(s.started)/time.Second), open, s.o.MaxConns,
-		s.accepted.Load(), s.commands.Load(), s.rejected.Load(), known, s.pending.Load())
+		s.accepted.Load(), s.commands.Load(), s.rejected.Load(), s.limits.known(), s.pending.Load())
 }

@@ -1,106 +1,103 @@
 package resp
 
 import (
+	"errors"
 	"fmt"
+	"hash/crc32"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/algo"
 )
 
+// names is how many names of counters there are. A store has work with every limit
+// that a name meets, so that many limits need several names; the counts of a key
+// stay when its limit changes, so that the name comes from the key.
+const names = 128
+
 // shape is the limit of one call.
 type shape struct{ burst, count, period int64 }
 
-// limit is a shape, compiled.
+// limit is what a key is counted under: a shape and the number of a name.
 type limit struct {
 	shape
-	policy *stint.Policy
-	used   atomic.Int64 // the second of its last use
-	gone   atomic.Bool  // another limit has its room
+	name uint8
 }
 
-// touch notes that the limit is in use.
-func (l *limit) touch(second int64) {
-	if l.used.Load() != second {
-		l.used.Store(second)
+// nameOf is the number of the name under which a key is counted. All servers of a
+// shared store find the same one.
+func nameOf(key []byte) uint8 { return uint8(crc32.ChecksumIEEE(key) % names) }
+
+// limits are the policies of the limits that were used last. Those that are
+// forgotten lose nothing: the counts have the names of their keys.
+type limits struct {
+	prefix string
+	mode   stint.FailureMode
+	most   int // of either generation
+
+	mu    sync.RWMutex
+	young map[limit]*stint.Policy
+	old   map[limit]*stint.Policy // the young of before; one that is used is young again
+}
+
+func newLimits(o *Options) limits {
+	return limits{
+		prefix: o.Name, mode: o.OnStoreFailure, most: max(1, o.MaxLimits/2),
+		young: make(map[limit]*stint.Policy),
 	}
 }
 
-// idleSeconds is how long a limit keeps its room without being used. A store has
-// work with every new limit; this bounds it whatever clients send.
-const idleSeconds = 60
-
-// limits are the limits in use, at most most.
-type limits struct {
-	name string
-	mode stint.FailureMode
-	most int
-
-	mu      sync.RWMutex
-	known   map[shape]*limit
-	scanned int64 // the second in which no idle limit was found
+// get returns the policy of a limit.
+func (l *limits) get(k limit) (*stint.Policy, error) {
+	l.mu.RLock()
+	p := l.young[k]
+	l.mu.RUnlock()
+	if p != nil {
+		return p, nil
+	}
+	return l.add(k)
 }
 
-// get returns the limit of a shape.
-func (l *limits) get(s shape, second int64) (*limit, error) {
-	l.mu.RLock()
-	found := l.known[s]
-	l.mu.RUnlock()
-	if found == nil {
+func (l *limits) add(k limit) (*stint.Policy, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.young[k]
+	if p != nil {
+		return p, nil
+	}
+	if p = l.old[k]; p == nil {
 		var err error
-		if found, err = l.add(s, second); err != nil {
+		if p, err = l.compile(k); err != nil {
 			return nil, err
 		}
 	}
-	found.touch(second)
-	return found, nil
+	if len(l.young) >= l.most {
+		l.young, l.old = make(map[limit]*stint.Policy), l.young
+	}
+	l.young[k] = p
+	return p, nil
 }
 
-func (l *limits) add(s shape, second int64) (*limit, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if found := l.known[s]; found != nil {
-		return found, nil
-	}
-	if len(l.known) >= l.most && !l.makeRoom(second) {
-		return nil, fmt.Errorf("%d different limits are in use, which is the most: one that is not used for %d s makes room",
-			l.most, idleSeconds)
-	}
-	policy, err := compile(l.name, s)
-	if err != nil {
-		return nil, err
-	}
-	policy.OnStoreFailure = l.mode
-	fresh := &limit{shape: s, policy: policy}
-	fresh.used.Store(second)
-	l.known[s] = fresh
-	return fresh, nil
-}
-
-// makeRoom forgets the limits that are idle and says whether there were any.
-func (l *limits) makeRoom(second int64) bool {
-	if l.scanned == second {
-		return false
-	}
-	for s, known := range l.known {
-		if second-known.used.Load() > idleSeconds {
-			known.gone.Store(true)
-			delete(l.known, s)
-		}
-	}
-	if len(l.known) >= l.most {
-		l.scanned = second
-		return false
-	}
-	return true
+// known is how many limits are remembered, some of them twice.
+func (l *limits) known() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.young) + len(l.old)
 }
 
 // compile turns a call's limit into a policy: a bucket that holds one more than
 // max_burst.
-func compile(name string, s shape) (*stint.Policy, error) {
-	return stint.NewPolicy(name, stint.Limit{
-		Count: s.count, Window: time.Duration(s.period) * time.Second, Burst: s.burst + 1,
+func (l *limits) compile(k limit) (*stint.Policy, error) {
+	p, err := stint.NewPolicy(fmt.Sprintf("%s/%02x", l.prefix, k.name), stint.Limit{
+		Count: k.count, Window: time.Duration(k.period) * time.Second, Burst: k.burst + 1,
 	}, algo.TokenBucket)
+	if err != nil {
+		if cause := errors.Unwrap(err); cause != nil {
+			err = cause // The name means nothing to a client.
+		}
+		return nil, err
+	}
+	p.OnStoreFailure = l.mode
+	return p, nil
 }

@@ -12,7 +12,7 @@ import (
 const (
 	DefaultName           = "resp"
 	DefaultMaxConns       = 4096
-	DefaultMaxLimits      = 256
+	DefaultMaxLimits      = 65536
 	DefaultMaxPending     = 64 << 20
 	DefaultIdleTimeout    = 10 * time.Minute
 	DefaultCommandTimeout = 30 * time.Second
@@ -23,8 +23,9 @@ const (
 type Options struct {
 	// Limiter settles the charges.
 	Limiter *stint.Limiter
-	// Name is the policy under which all keys of CL.THROTTLE are counted. Empty means
-	// [DefaultName].
+	// Name is the policy under which all keys of CL.THROTTLE are counted, as the
+	// limiter's Observe is told. In a store its counters have 128 names that begin with
+	// it and a slash. Empty means [DefaultName].
 	Name string
 	// OnStoreFailure is what the policy wants while a shared store can not answer.
 	OnStoreFailure stint.FailureMode
@@ -35,10 +36,10 @@ type Options struct {
 	// MaxConns is the most connections at once; further ones get an error. 0 means
 	// [DefaultMaxConns]. A connection needs about 10 KiB, and 150 KiB at most.
 	MaxConns int
-	// MaxLimits is the most different limits (max_burst, count and period) in use. When
-	// there are that many another one is answered with an error, until one of them was
-	// not used for a minute. 0 means [DefaultMaxLimits]. With counts in memory more than
-	// 400 are dear: a memory store goes through all its buckets whenever it has met 512.
+	// MaxLimits is how many limits (max_burst, count and period) are remembered, each as
+	// often as it meets another of 128 groups of keys. More may be in use: a limit that
+	// was forgotten is prepared again and counts go on. One needs about 500 bytes. 0
+	// means [DefaultMaxLimits].
 	MaxLimits int
 	// MaxPending is the most bytes of answers, over all connections, that clients have
 	// asked for and do not read yet. When it is reached no more is read from those
@@ -65,8 +66,8 @@ func (o Options) resolve() (Options, error) {
 	if o.Limiter == nil {
 		errs = append(errs, errors.New("no limiter: set Options.Limiter"))
 	}
-	if len(o.Name) > stint.MaxName {
-		errs = append(errs, fmt.Errorf("name of %d bytes: at most %d", len(o.Name), stint.MaxName))
+	if most := stint.MaxName - len("/00"); len(o.Name) > most {
+		errs = append(errs, fmt.Errorf("name of %d bytes: at most %d", len(o.Name), most))
 	}
 	if o.MaxConns < 0 || o.MaxLimits < 0 || o.MaxPending < 0 || o.CommandTimeout < 0 || o.WriteTimeout < 0 {
 		errs = append(errs, errors.New("a maximum or a time-out is negative: leave it out for the default"))

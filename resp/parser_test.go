@@ -112,7 +112,7 @@ func FuzzThrottle(f *testing.F) {
 	f.Add("k", "4503599627370495", "4503599627370496", "2160000000", "9223372036854775807")
 	f.Fuzz(func(t *testing.T, key, burst, count, period, quantity string) {
 		c := newConn(t)
-		c.run([][]byte{[]byte("CL.THROTTLE"), []byte(key), []byte(burst), []byte(count), []byte(period), []byte(quantity)})
+		c.run([][]byte{[]byte("CL.THROTTLE"), []byte(key), []byte(burst), []byte(count), []byte(period), []byte(quantity)}, false)
 		out := string(c.out.b)
 		if strings.Count(out, "\r\n") != strings.Count(out, "\n") || !strings.HasPrefix(out, "*5\r\n:") && !strings.HasPrefix(out, "-ERR ") {
 			t.Errorf("%q", out)

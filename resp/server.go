@@ -3,10 +3,13 @@ package resp
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stint-dev/stint"
 )
 
 // ErrServerClosed is what Serve returns after Shutdown or Close.
@@ -16,12 +19,14 @@ var ErrServerClosed = errors.New("resp: server closed")
 type Server struct {
 	o       Options
 	limits  limits
+	limiter *stint.Limiter // that of the options, under whose Observe all counters have one name
 	started time.Time
 	ctx     context.Context // of all decisions; ends with Close
 	cancel  context.CancelFunc
 
 	accepted, rejected, commands atomic.Int64
 	pending                      atomic.Int64 // bytes of answers that clients do not read yet
+	batches                      batches
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -39,10 +44,23 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		o: o, started: time.Now(), listeners: make(map[net.Listener]struct{}), conns: make(map[*conn]struct{}),
-		limits: limits{name: o.Name, mode: o.OnStoreFailure, most: o.MaxLimits, known: make(map[shape]*limit), scanned: -1},
+		limits: newLimits(&o), batches: batches{seed: maphash.MakeSeed()},
+	}
+	s.limiter = &stint.Limiter{Store: o.Limiter.Store, Clock: o.Limiter.Clock}
+	if o.Limiter.Observe != nil {
+		s.limiter.Observe = s.observe
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
+}
+
+// observe passes a decision on under the one name that is the options' own.
+func (s *Server) observe(d *stint.Decision) {
+	d.Policy = s.o.Name
+	for i := range d.Results {
+		d.Results[i].Policy = s.o.Name
+	}
+	s.o.Limiter.Observe(d)
 }
 
 // Serve answers the clients that l accepts until Shutdown or Close, then it returns

@@ -236,7 +236,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{},
 		{Limiter: l, MaxConns: -1},
 		{Limiter: l, MaxLimits: -1},
-		{Limiter: l, Name: strings.Repeat("a", 129)},
+		{Limiter: l, Name: strings.Repeat("a", 126)},
 		{Limiter: l, OnStoreFailure: "explode"},
 		{Limiter: l, WriteTimeout: -1},
 	} {

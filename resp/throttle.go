@@ -11,48 +11,65 @@ import (
 // maxPeriod is the longest period in seconds.
 const maxPeriod = int64(25_000 * 24 * time.Hour / time.Second)
 
+// call is one CL.THROTTLE, from its arguments to its answer.
+type call struct {
+	burst    int64
+	fault    error // what is wrong with the arguments
+	charge   [1]stint.Charge
+	decision stint.Decision
+	err      error // nobody could decide
+	next     int   // the next call of the batch with the same key, 0 if there is none
+}
+
 // throttle answers CL.THROTTLE key max_burst count period [quantity].
 func (c *conn) throttle(args [][]byte) {
+	c.prepare(&c.call, args)
+	c.server.decide(&c.call)
+	c.answer(&c.call)
+}
+
+// prepare reads the arguments of a call.
+func (c *conn) prepare(k *call, args [][]byte) {
 	s, quantity, err := readThrottle(args)
-	if err != nil {
-		c.out.fail("ERR " + err.Error())
-		return
-	}
-	l := c.last
-	if l == nil || l.shape != s || l.gone.Load() {
-		if l, err = c.server.limits.get(s, c.second); err != nil {
-			c.out.fail("ERR " + err.Error())
-			return
+	if err == nil {
+		if l := (limit{s, nameOf(args[1])}); c.policy == nil || c.last != l {
+			var p *stint.Policy
+			if p, err = c.server.limits.get(l); err == nil {
+				c.last, c.policy = l, p
+			}
 		}
-		c.last = l
-	} else {
-		l.touch(c.second)
 	}
-	c.charge[0] = stint.Charge{Policy: l.policy, Key: args[1], Ask: stint.Ask{Cost: quantity}}
-	if err := c.server.o.Limiter.Decide(c.server.ctx, c.charge[:], &c.decision); err != nil {
-		c.unavailable(err)
+	if k.fault, k.err = err, nil; err != nil {
 		return
 	}
-	c.answer(s)
+	k.burst = s.burst
+	k.charge[0] = stint.Charge{Policy: c.policy, Key: args[1], Ask: stint.Ask{Cost: quantity}}
 }
 
-// unavailable answers where nobody could tell.
-func (c *conn) unavailable(err error) {
-	if f := c.server.o.OnError; f != nil {
-		f(err)
+// decide asks about a call.
+func (s *Server) decide(k *call) {
+	if k.fault != nil {
+		return
 	}
-	c.out.fail("ERR the rate limiter is unavailable: its store does not answer")
+	k.err = s.limiter.Decide(s.ctx, k.charge[:], &k.decision)
+	if k.err != nil && s.o.OnError != nil {
+		s.o.OnError(k.err)
+	}
 }
 
-// answer writes the five integers.
-func (c *conn) answer(s shape) {
-	d := &c.decision
-	if d.Reason == stint.ReasonUnavailable {
+// answer writes the five integers, or what is wrong.
+func (c *conn) answer(k *call) {
+	d := &k.decision
+	switch {
+	case k.fault != nil:
+		c.out.fail("ERR " + k.fault.Error())
+		return
+	case k.err != nil || d.Reason == stint.ReasonUnavailable:
 		c.out.fail("ERR the rate limiter is unavailable: its store does not answer")
 		return
 	}
 	limited, retry := int64(0), int64(-1)
-	if !d.Allowed {
+	if !d.Allowed && d.Cost > 0 { // Nothing always fits.
 		limited = 1
 		if d.RetryAfter != stint.Never {
 			retry = max(1, seconds(d.RetryAfter))
@@ -60,7 +77,7 @@ func (c *conn) answer(s shape) {
 	}
 	c.out.array(5)
 	c.out.int(limited)
-	c.out.int(s.burst + 1)
+	c.out.int(k.burst + 1)
 	c.out.int(d.Remaining)
 	c.out.int(retry)
 	c.out.int(seconds(d.ResetAfter))
@@ -90,15 +107,15 @@ func readThrottle(args [][]byte) (s shape, quantity int64, err error) {
 		}
 		n, ok := integer(args[i+2])
 		if low, high := rangeOf(i); !ok || n < low || n > high {
-			return s, 0, fmt.Errorf("%s '%s' is not an integer or out of range: write %d to %d", nameOf(i), printable(args[i+2]), low, high)
+			return s, 0, fmt.Errorf("%s '%s' is not an integer or out of range: write %d to %d", wordOf(i), printable(args[i+2]), low, high)
 		}
 		*into = n
 	}
 	return s, quantity, nil
 }
 
-// nameOf is the i-th number's name.
-func nameOf(i int) string {
+// wordOf is the i-th number's name.
+func wordOf(i int) string {
 	return [...]string{"max_burst", "count", "period", "quantity"}[i]
 }
 

@@ -25,26 +25,31 @@ type lane struct {
 	reset    time.Time     // when there is more
 	next     time.Time     // when the next request may go, while little is left
 	inFlight int64         // requests sent and not answered
+	sent     int64         // requests sent; the number of the last one
+	heard    int64         // sent, when the quota was last learned
+	late     int64         // of those up to heard, not answered
+	least    int64         // the least that answers to those up to heard said is left
 	news     chan struct{} // closed when the quota changes; nil if nobody waits
 }
 
-// enter lets a request in or says how long it is to wait, and for what news. A wait
-// longer than most is none: then the server shall say so.
-func (l *lane) enter(now time.Time, most time.Duration) (wait time.Duration, news <-chan struct{}) {
+// enter lets a request in and gives it a number, or says how long it is to wait, and
+// for what news. A wait longer than most is none: then the server shall say so.
+func (l *lane) enter(now time.Time, most time.Duration) (number int64, wait time.Duration, news <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if wait = l.wait(now); wait > 0 && wait <= most {
 		if l.news == nil {
 			l.news = make(chan struct{})
 		}
-		return wait, l.news
+		return 0, wait, l.news
 	}
 	if l.known {
 		l.next = now.Add(l.gap(now))
 		l.quota.Remaining = max(0, l.quota.Remaining-1)
 	}
 	l.inFlight++
-	return 0, nil
+	l.sent++
+	return l.sent, 0, nil
 }
 
 // wait is how long the next request is to wait.
@@ -83,31 +88,58 @@ func (l *lane) low() int64 {
 }
 
 // leave ends a request without news.
-func (l *lane) leave() {
+func (l *lane) leave(number int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inFlight--
+	l.end(number)
 }
 
-// learn ends a request that was answered at now. q is what the answer said of the
-// quota, if it did; wall is how long a refusal wants everybody to wait.
-func (l *lane) learn(now time.Time, q Quota, told bool, wall time.Duration) {
+func (l *lane) end(number int64) {
+	l.inFlight--
+	if number <= l.heard {
+		l.late--
+	}
+}
+
+// answer is what a request learned.
+type answer struct {
+	number int64         // of the request
+	quota  Quota         // what the answer said of it,
+	told   bool          // if it did
+	wall   time.Duration // how long a refusal wants everybody to wait, 0 if it does not say
+}
+
+// learn ends a request that was answered at now.
+func (l *lane) learn(now time.Time, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.inFlight--
+	l.end(a.number)
+	late := l.known && a.number <= l.heard
 	switch {
-	case wall > 0:
-		l.known, l.quota, l.reset = true, Quota{Limit: q.Limit}, later(l.reset, now.Add(wall))
-	case !told:
+	case a.wall > 0:
+		reset := now.Add(a.wall)
+		if late {
+			reset = later(l.reset, reset)
+		}
+		l.hear(Quota{Limit: a.quota.Limit}, reset)
+	case !a.told:
 		if l.known && !now.Before(l.reset) {
 			l.known = false
 		}
-	case l.known && l.quota.Remaining == 0 && now.Before(l.reset) && q.Remaining > 0 && l.inFlight > 0:
-		// An answer from before the wall.
+	case late:
+		if !l.overtaken(a.quota.Remaining) {
+			return
+		}
 	default:
-		// Those in flight may not be in the server's number yet.
+		// Those in flight may or may not be in the server's number yet. What was counted
+		// here tells more, unless it can not be.
+		q := a.quota
 		q.Remaining = max(0, q.Remaining-l.inFlight)
-		l.known, l.quota, l.reset = true, q, now.Add(q.Reset)
+		if l.known && now.Before(l.reset) {
+			q.Remaining = min(max(l.quota.Remaining, q.Remaining), a.quota.Remaining)
+		}
+		l.hear(q, now.Add(a.quota.Reset))
+		l.least = a.quota.Remaining
 		if q.Remaining > l.low() {
 			l.next = now
 		}
@@ -116,6 +148,25 @@ func (l *lane) learn(now time.Time, q Quota, told bool, wall time.Duration) {
 		close(l.news)
 		l.news = nil
 	}
+}
+
+// hear takes a quota for true.
+func (l *lane) hear(q Quota, reset time.Time) {
+	l.known, l.quota, l.reset = true, q, reset
+	l.heard, l.late, l.least = l.sent, l.inFlight, 0
+}
+
+// overtaken takes an answer that was on its way when a later one, perhaps, was heard.
+// It can say that there is less; that there is more only when all of them are there.
+// It says whether there is more.
+func (l *lane) overtaken(remaining int64) (more bool) {
+	l.least = min(l.least, remaining)
+	before := l.quota.Remaining
+	l.quota.Remaining = min(before, remaining)
+	if l.late == 0 {
+		l.quota.Remaining = max(l.quota.Remaining, l.least-(l.sent-l.heard))
+	}
+	return l.quota.Remaining > before
 }
 
 func later(a, b time.Time) time.Time {
@@ -138,8 +189,8 @@ type lanes struct {
 	lane map[string]*lane
 }
 
-// of returns the lane of key. There are at most most: then those with nothing to
-// tell go, or any one.
+// of returns the lane of key. There are at most most: then some with nothing
+// to tell go, or any one.
 func (s *lanes) of(key string, now time.Time, most int) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,23 +201,26 @@ func (s *lanes) of(key string, now time.Time, most int) *lane {
 		s.lane = make(map[string]*lane)
 	}
 	if len(s.lane) >= most {
-		s.makeRoom(now, most)
+		s.makeRoom(now)
 	}
 	l := new(lane)
 	s.lane[key] = l
 	return l
 }
 
-func (s *lanes) makeRoom(now time.Time, most int) {
+// makeRoom looks at a few of the lanes, which are in no order: those with nothing to
+// tell go, else the one looked at last.
+func (s *lanes) makeRoom(now time.Time) {
+	const few = 16
+	before := len(s.lane)
+	left := min(few, before)
 	for key, l := range s.lane {
-		if l.idle(now) {
+		left--
+		if l.idle(now) || left == 0 && len(s.lane) == before {
 			delete(s.lane, key)
 		}
-	}
-	for key := range s.lane {
-		if len(s.lane) < most {
+		if left == 0 {
 			return
 		}
-		delete(s.lane, key)
 	}
 }

@@ -12,18 +12,20 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // wait for want.
 func entered(t *testing.T, l *lane, since, want time.Duration) {
 	t.Helper()
-	if got, _ := l.enter(noon.Add(since), time.Hour); got != want {
+	if _, got, _ := l.enter(noon.Add(since), time.Hour); got != want {
 		t.Errorf("after %v: a wait of %v, want %v", since, got, want)
 	}
 }
 
-// answered tells a lane an answer with a quota, at noon.
-func answered(l *lane, q Quota) { l.learn(noon, q, true, 0) }
+// answered tells a lane an answer to a request with a quota, at noon.
+func answered(l *lane, number int64, q Quota) {
+	l.learn(noon, answer{number: number, quota: q, told: true})
+}
 
 func TestRequestsAreSpreadWhileLittleIsLeft(t *testing.T) {
 	l := new(lane)
 	entered(t, l, 0, 0)
-	answered(l, Quota{Limit: 100, Remaining: 26, Reset: 5 * time.Second})
+	answered(l, 1, Quota{Limit: 100, Remaining: 26, Reset: 5 * time.Second})
 	entered(t, l, 0, 0)
 	entered(t, l, 0, 0) // The last one of what is much.
 	entered(t, l, 0, 200*time.Millisecond)
@@ -34,7 +36,7 @@ func TestRequestsAreSpreadWhileLittleIsLeft(t *testing.T) {
 func TestWhatIsSentCountsBeforeItIsAnswered(t *testing.T) {
 	l := new(lane)
 	entered(t, l, 0, 0)
-	answered(l, Quota{Limit: 8, Remaining: 3, Reset: 10 * time.Second})
+	answered(l, 1, Quota{Limit: 8, Remaining: 3, Reset: 10 * time.Second})
 	entered(t, l, 0, 0)
 	entered(t, l, time.Second, 0)
 	entered(t, l, 2*time.Second, 0)
@@ -46,21 +48,21 @@ func TestWhatIsInFlightIsNotInAnOldAnswer(t *testing.T) {
 	for range 3 {
 		entered(t, l, 0, 0)
 	}
-	answered(l, Quota{Limit: 100, Remaining: 2, Reset: 10 * time.Second})
+	answered(l, 1, Quota{Limit: 100, Remaining: 2, Reset: 10 * time.Second})
 	entered(t, l, 0, 10*time.Second)
-	answered(l, Quota{Limit: 100, Remaining: 50, Reset: 10 * time.Second})
-	answered(l, Quota{Limit: 100, Remaining: 50, Reset: 10 * time.Second})
+	answered(l, 2, Quota{Limit: 100, Remaining: 50, Reset: 10 * time.Second})
+	answered(l, 3, Quota{Limit: 100, Remaining: 50, Reset: 10 * time.Second})
 	entered(t, l, 0, 0)
 }
 
 func TestBehindAWallOneGoesFirst(t *testing.T) {
 	l := new(lane)
 	entered(t, l, 0, 0)
-	l.learn(noon, Quota{}, false, 10*time.Second)
+	l.learn(noon, answer{number: 1, wall: 10 * time.Second})
 	entered(t, l, 9*time.Second, time.Second)
 	entered(t, l, 10*time.Second, 0)
 	entered(t, l, 10*time.Second, probeGap)
-	l.learn(noon.Add(10*time.Second), Quota{}, false, 0)
+	l.learn(noon.Add(10*time.Second), answer{number: 2})
 	entered(t, l, 10*time.Second, 0)
 	entered(t, l, 10*time.Second, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -49,7 +50,7 @@ type Transport struct {
 	NoPacing bool
 	// Quota names the quota that a request draws on; requests with one name are paced
 	// together. nil means by scheme, host and credentials (Authorization and
-	// X-Api-Key). Where a server limits each route, add the route.
+	// X-Api-Key, not cookies). Where a server limits each route, add the route.
 	Quota func(*http.Request) string
 	// MaxQuotas is how many quotas are remembered. 0 means DefaultMaxQuotas.
 	MaxQuotas int
@@ -81,7 +82,7 @@ type Event struct {
 // request ends at once, also during a wait.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	run := &run{t: t, req: req, ctx: req.Context(), began: time.Now(), repeatable: t.repeatable(req)}
-	if !t.NoPacing {
+	if !t.NoPacing && req.URL != nil { // Without a URL the base has an error to return.
 		run.lane = t.quotas.of(t.quota(req), run.began, or(t.MaxQuotas, DefaultMaxQuotas))
 	}
 	return run.do()
@@ -114,6 +115,9 @@ func (t *Transport) quota(req *http.Request) string {
 		return t.Quota(req)
 	}
 	name := req.URL.Scheme + "://" + req.URL.Host
+	if req.Host != "" && req.Host != req.URL.Host {
+		name += "/" + req.Host
+	}
 	secret := req.Header.Get("Authorization") + "\x00" + req.Header.Get("X-Api-Key")
 	if len(secret) == 1 {
 		return name
@@ -128,6 +132,7 @@ type run struct {
 	req        *http.Request
 	ctx        context.Context
 	lane       *lane // nil without pacing
+	number     int64 // of the attempt, in lane
 	began      time.Time
 	attempt    int
 	repeatable bool
@@ -171,8 +176,9 @@ func (r *run) pace() error {
 			return err
 		}
 		now := time.Now()
-		wait, news := r.lane.enter(now, left)
+		number, wait, news := r.lane.enter(now, left)
 		if wait == 0 {
+			r.number = number
 			return nil
 		}
 		if deadline, ok := r.ctx.Deadline(); ok && deadline.Before(now.Add(wait)) {
@@ -193,7 +199,7 @@ func (r *run) judge(res *http.Response, err error) (wait time.Duration, again bo
 	now := time.Now()
 	if err != nil {
 		if r.lane != nil {
-			r.lane.leave()
+			r.lane.leave(r.number)
 		}
 		again = r.ctx.Err() == nil && canReplay(r.req) && (unsent(err) || r.repeatable && passing(err))
 		return r.allow(now, r.backoff(), again)
@@ -202,11 +208,11 @@ func (r *run) judge(res *http.Response, err error) (wait time.Duration, again bo
 	quota, known := ParseQuota(res.Header, now)
 	refused := isRefusal(res, quota, known)
 	if r.lane != nil {
-		var wall time.Duration
+		a := answer{number: r.number, quota: quota, told: known}
 		if refused && asked {
-			wall = told
+			a.wall = told
 		}
-		r.lane.learn(now, quota, known, wall)
+		r.lane.learn(now, a)
 	}
 	if !refused && res.StatusCode != http.StatusBadGateway && res.StatusCode != http.StatusGatewayTimeout {
 		return 0, false
@@ -240,9 +246,9 @@ func (r *run) allow(now time.Time, wait time.Duration, again bool) (time.Duratio
 func (r *run) backoff() time.Duration {
 	ceiling, most := or(r.t.FirstWait, DefaultFirstWait), or(r.t.MaxWait, DefaultMaxWait)
 	for n := 1; n < r.attempt && ceiling < most; n++ {
-		ceiling *= 2
+		ceiling += min(ceiling, most-ceiling)
 	}
-	return rand.N(min(ceiling, most) + 1)
+	return rand.N(min(ceiling, most, math.MaxInt64-1) + 1)
 }
 
 func (r *run) observe(e Event) {
