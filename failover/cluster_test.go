@@ -81,10 +81,10 @@ func TestOneMasterHangs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts six servers")
 	}
-	const deadline, probe, limit, clients = 250 * time.Millisecond, 2 * time.Second, 20, 4
+	const deadline, probe, limit, clients = 500 * time.Millisecond, 2 * time.Second, 20, 4
 	c := startCluster(t, failover.Options{Deadline: deadline, Failures: 2, Probe: probe})
 	p := newStory(t, failover.Options{}).policy("20 per 24h", stint.FailDeny)
-	keys := c.keysOf(clients)
+	keys := c.keysOf(clients + 1) // and one to begin with
 	ask := func(key string) stint.Decision {
 		t.Helper()
 		d, err := c.limiter.Allow(context.Background(), p, key)
@@ -93,6 +93,13 @@ func TestOneMasterHangs(t *testing.T) {
 		}
 		return d
 	}
+	for i := range keys { // until it is connected to all
+		for ask(keys[i][clients]).Degraded {
+			time.Sleep(time.Millisecond)
+		}
+		keys[i] = keys[i][:clients]
+	}
+	c.changes = nil
 	// half of each limit is used while all are well
 	for range limit / 2 {
 		for _, of := range keys {

@@ -48,8 +48,8 @@ type Options struct {
 	// 0 means DefaultProbe.
 	Probe time.Duration
 	// Fleet is how many servers share the limits; each allows its part while Store
-	// fails. Nil means that this one is alone. It is called for decisions and must not
-	// block.
+	// fails. Nil, and whatever it says below 2, mean that this one is alone. It is
+	// called for decisions and must not block.
 	Fleet func() int
 	// Changed, if set, is told once when Store, or the first part of it, is left
 	// alone, and once when all of it answers again; err is nil then. It is called on
@@ -133,6 +133,12 @@ func (s *Store) Stats() Stats {
 // did not answer, or ctx.Err() where the caller has gone away: a caller whose own
 // deadline is shorter says nothing about the store.
 func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	switch n := len(charges); {
+	case n != len(verdicts) || n > stint.MaxCharges:
+		return 0, fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d", n, len(verdicts), stint.MaxCharges)
+	case n == 0: // says nothing about the store
+		return s.store.Take(ctx, now, charges, verdicts)
+	}
 	about := uint64(0)
 	if s.parted != nil {
 		about = s.parted.Parts(charges)
@@ -153,16 +159,28 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 		s.cancelled.Add(1)
 		return 0, ctx.Err()
 	}
-	failed := call.parts
-	if e, ok := errors.AsType[*stint.PartError](err); ok && (e.Parts == 0 || e.Parts&failed != 0) {
-		failed &= e.Parts
-	}
-	s.report(&call, failed, err)
+	s.fail(&call, err)
 	s.failed.Add(1)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.timeouts.Add(1)
 	}
 	return s.decide(ctx, now, charges, verdicts)
+}
+
+// fail tells the breakers of a call that ended with an error. One about the charges
+// says nothing of the store, which may not have been asked at all.
+func (s *Store) fail(call *passage, err error) {
+	failed := call.parts
+	if e, ok := errors.AsType[*stint.PartError](err); ok {
+		if e.Parts == 0 {
+			s.parts.abandon(call, s.clock())
+			return
+		}
+		if e.Parts&failed != 0 {
+			failed &= e.Parts
+		}
+	}
+	s.report(call, failed, err)
 }
 
 // report tells the breakers which of a call's parts failed; the others answered.

@@ -3,6 +3,7 @@ package failover_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -254,6 +255,9 @@ func TestTheFleetSharesTheLimit(t *testing.T) {
 			{"2 per 60s", 5, 1},
 			{"0 per 60s", 5, 0},
 			{"10 per 60s", 0, 10},
+			{"10 per 60s", math.MinInt, 10},
+			{"10 per 60s", math.MaxInt, 1},
+			{"2 per 60s", math.MaxInt - 1, 1},
 			{"20 per 2000h", 10_000, 1}, // a part of it in a longer window would take 114 years
 		} {
 			s := newStory(t, failover.Options{Fleet: func() int { return c.fleet }})
@@ -281,6 +285,33 @@ func TestAFewUnitsForAManyServers(t *testing.T) {
 			t.Errorf("%d passed in half an hour, want one in three minutes", passed)
 		}
 	})
+}
+
+// TestTheSharesAreNoMoreThanTheWhole, but for a unit each: the bound that is promised,
+// for each algorithm of windows and buckets.
+func TestTheSharesAreNoMoreThanTheWhole(t *testing.T) {
+	for _, a := range []stint.Algorithm{algo.TokenBucket, algo.FixedWindow, algo.SlidingWindowCounter, algo.SlidingWindowLog} {
+		for _, limit := range []string{"1 per 60s", "7 per 60s", "100 per 60s", "100 per 60s, burst 20", "100 per 60s, burst 7", "3 per 1s"} {
+			l, err := stint.ParseLimit(limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := stint.NewPolicy(limit, l, a)
+			if err != nil {
+				continue // only buckets have a burst
+			}
+			for _, fleet := range []int{2, 3, 50, 1000} {
+				synctest.Test(t, func(t *testing.T) {
+					s := newStory(t, failover.Options{Fleet: func() int { return fleet }})
+					s.faulty.err = errDown
+					passed := int64(s.passes(p, 200))
+					if most := max(1, p.Capacity()/int64(fleet)); passed > most || passed < 1 {
+						t.Errorf("%s %s, one of %d: %d passed, want from 1 to %d", a.Name(), limit, fleet, passed, most)
+					}
+				})
+			}
+		}
+	}
 }
 
 func TestNewSaysWhatIsWrong(t *testing.T) {

@@ -187,6 +187,72 @@ func TestErrorsAboutTheCharges(t *testing.T) {
 	})
 }
 
+// TestErrorsAboutTheChargesAreNoRecovery either: who asks about a key that is too
+// long asks nobody. Nor is a request about nothing.
+func TestErrorsAboutTheChargesAreNoRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 1)
+		s.take(after(0, errDown))
+		time.Sleep(time.Second)
+		s.take(after(0, &stint.PartError{Err: errDown})) // may try, and tells nothing
+		if st := s.store.Stats(); st.Open != 1 || len(s.changes) != 1 {
+			t.Errorf("%+v, told of %v", st, s.changes)
+		}
+		s.slow.next = after(0, nil)
+		if _, err := s.store.Take(context.Background(), 0, nil, nil); err != nil || s.store.Stats().Open != 1 {
+			t.Errorf("about nothing: %+v, %v", s.store.Stats(), err)
+		}
+		if !s.take(after(0, nil)) || len(s.changes) != 2 {
+			t.Errorf("nobody else may try: told of %v", s.changes)
+		}
+	})
+}
+
+// TestRequestsThatCanNotBe are errors, and no panics, whether the store is asked or
+// not.
+func TestRequestsThatCanNotBe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLateStory(t, 1)
+		local := newStory(t, failover.Options{}).policy("1000 per 60s", stint.FailLocal)
+		take := func(charges, verdicts int) error {
+			all := make([]stint.Charge, charges)
+			for i := range all {
+				all[i] = stint.Charge{Policy: local, Key: []byte{byte(i)}, Ask: stint.Ask{Cost: 1}}
+			}
+			_, err := s.store.Take(context.Background(), 0, all, make([]stint.Verdict, verdicts))
+			return err
+		}
+		for _, down := range []bool{false, true} {
+			s.slow.next = after(0, nil)
+			if down {
+				s.take(after(0, errDown))
+			}
+			for _, n := range [][2]int{{2, 1}, {1, 2}, {0, 1}, {stint.MaxCharges + 1, stint.MaxCharges + 1}} {
+				if err := take(n[0], n[1]); err == nil || errors.Is(err, stint.ErrDegraded) {
+					t.Errorf("%d charges and %d verdicts, down %v: error %v", n[0], n[1], down, err)
+				}
+			}
+			if err := take(stint.MaxCharges, stint.MaxCharges); err != nil && !errors.Is(err, stint.ErrDegraded) {
+				t.Errorf("%d charges, down %v: %v", stint.MaxCharges, down, err)
+			}
+		}
+	})
+}
+
+// TestADeadlineThatIsOver before the store can be asked is a store that is too slow.
+func TestADeadlineThatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStory(t, failover.Options{Deadline: time.Nanosecond, Failures: 2})
+		s.faulty.hangs = true
+		if n := s.passes(s.policy("3 per 60s", ""), 10); n != 3 {
+			t.Errorf("%d passed, want 3", n)
+		}
+		if st := s.store.Stats(); st.Timeouts != 2 || st.Open != 1 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 // TestAStoreThatDecidedOtherwise by itself has answered.
 func TestAStoreThatDecidedOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

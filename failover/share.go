@@ -9,6 +9,9 @@ import (
 // maxShares bounds how many parts are remembered.
 const maxShares = 4096
 
+// maxFleet is the largest fleet that limits are divided by.
+const maxFleet = 1 << 20
+
 // share names a policy and the size of the fleet that shares its limit.
 type share struct {
 	policy *stint.Policy
@@ -20,7 +23,7 @@ type share struct {
 func (s *Store) share(p *stint.Policy) *stint.Policy {
 	fleet := int64(1)
 	if s.fleet != nil {
-		fleet = max(1, int64(s.fleet()))
+		fleet = max(1, min(int64(s.fleet()), maxFleet))
 	}
 	if fleet == 1 || p.Limit.Count == 0 {
 		return p

@@ -22,7 +22,7 @@ import (
 func openCluster(t *testing.T, c *redistest.Cluster, o redisstore.Options) *redisstore.Store {
 	t.Helper()
 	o.Addrs, o.Cluster = c.Addrs(), true
-	s, err := redisstore.New(o)
+	s, err := redisstore.New(patient(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +65,7 @@ func TestCluster(t *testing.T) {
 	t.Run("C052 hostile keys", func(t *testing.T) { clusterKeys(t, cluster) })
 	t.Run("a refusal in another slot", func(t *testing.T) { clusterRefusal(t, cluster) })
 	t.Run("never more than the limits", func(t *testing.T) { clusterCrowd(t, cluster) })
+	t.Run("the least user", func(t *testing.T) { clusterUser(t, cluster) })
 	t.Run("a slot moves", func(t *testing.T) { clusterMove(t, cluster) })
 	t.Run("a master dies", func(t *testing.T) { clusterFailover(t, cluster) })
 }
@@ -289,27 +290,32 @@ func clusterFailover(t *testing.T, cluster *redistest.Cluster) {
 	}
 	owner := slot * 3 / (1 << 14)
 	var passed, failed atomic.Int64
+	var refused atomic.Bool
 	take := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
 		var v [1]stint.Verdict
 		_, err := store.Take(ctx, 0, []stint.Charge{{Policy: p, Key: []byte("f"), Ask: stint.Ask{Cost: 1}}}, v[:])
-		if err != nil {
+		switch {
+		case err != nil:
 			failed.Add(1)
-		} else if v[0].OK {
+		case v[0].OK:
 			passed.Add(1)
+		default:
+			refused.Store(true)
 		}
 		return err
 	}
-	for range 500 {
-		if err := take(); err != nil {
+	eventually(t, 10*time.Second, take) // connects
+	for passed.Load() < 500 {
+		if err := take(); err != nil && failed.Load() > 50 {
 			t.Fatal(err)
 		}
 	}
-	time.Sleep(100 * time.Millisecond) // the replica hears of it
+	cluster.Replicas[owner].AwaitMaster()
 	cluster.Masters[owner].Kill()
 	eventually(t, 20*time.Second, take)
-	for range 600 {
+	for end := time.Now().Add(20 * time.Second); !refused.Load() && time.Now().Before(end); {
 		_ = take()
 	}
 	// Each failed call may have counted without being told.
@@ -324,7 +330,7 @@ func TestSentinel(t *testing.T) {
 		t.Skip("starts six servers")
 	}
 	s := redistest.StartSentinels(t)
-	store, err := redisstore.New(redisstore.Options{Addrs: s.Addrs(), MasterSet: s.Name, ReadTimeout: 300 * time.Millisecond})
+	store, err := redisstore.New(patient(redisstore.Options{Addrs: s.Addrs(), MasterSet: s.Name}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +338,9 @@ func TestSentinel(t *testing.T) {
 	c := &client{TB: t, store: store}
 	p := policy(t, "p", "10 per 24h", algo.FixedWindow)
 	c.allows(4, p, "k")
-	time.Sleep(100 * time.Millisecond) // the replicas hear of it
+	for _, r := range s.Replicas {
+		r.AwaitMaster()
+	}
 	s.Master.Kill()
 	eventually(t, 30*time.Second, func() error {
 		_, err := c.try(p, "k", 0)

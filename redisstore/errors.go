@@ -47,6 +47,13 @@ func isTryAgain(err error) bool {
 	return refusedWith(err, "TRYAGAIN")
 }
 
+// isReadOnly says whether a server that was a master is a replica. Before Redis 7 the
+// code is behind what the script says.
+func isReadOnly(err error) bool {
+	var e *rueidis.RedisError
+	return errors.As(err, &e) && strings.Contains(e.Error(), "READONLY")
+}
+
 func refusedWith(err error, code string) bool {
 	var e *rueidis.RedisError
 	return errors.As(err, &e) && strings.HasPrefix(e.Error(), code)

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"crypto/rand"
 	_ "embed"
 	"errors"
@@ -172,12 +171,11 @@ func (f *Fleet) leave() {
 }
 
 // ask sends a command by the connection of the decisions, on which it is one more. It
-// has no deadline and can not be cancelled: both change that connection for all. It
 // ends when Redis answers, or when the connection is given up.
 func (f *Fleet) ask(command func(rueidis.Client) rueidis.Completed) rueidis.RedisResult {
 	c, err := f.store.link.client()
 	if err != nil {
 		return rueidis.NewErrorResult(err)
 	}
-	return c.Do(context.Background(), command(c))
+	return do(c, command(c))
 }

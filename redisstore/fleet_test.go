@@ -55,7 +55,7 @@ type member struct {
 // join makes a store and lets it take part in the fleet until the test ends.
 func join(t *testing.T, o redisstore.Options, every time.Duration) *member {
 	t.Helper()
-	store, err := redisstore.New(o)
+	store, err := redisstore.New(patient(o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestAFleetBehindSentinels(t *testing.T) {
 		t.Skip("starts six servers")
 	}
 	s := redistest.StartSentinels(t)
-	at := redisstore.Options{Addrs: s.Addrs(), MasterSet: s.Name, ReadTimeout: 300 * time.Millisecond}
+	at := redisstore.Options{Addrs: s.Addrs(), MasterSet: s.Name}
 	a, b := join(t, at, beat), join(t, at, beat)
 	awaitSize(t, 2, a, b)
 	s.Master.Kill()

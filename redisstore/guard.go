@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,12 +16,15 @@ var errGarbled = errors.New("what answers does not speak like Redis")
 // client believes what it reads: of a length that can not be, and of an answer to
 // nothing, it panics. Of all that the guard lets through it makes an answer or an
 // error.
+//
+// What has failed once stays so: an answer that comes after the client has given up
+// on it would be one to nothing too.
 type guard struct {
 	net.Conn
 	out, in framing
 	asked   atomic.Int64 // commands on their way that are not answered
-	listens atomic.Bool  // subscribed to something: answers may come at any time
-	garbled bool         // in has ended
+	closed  atomic.Bool
+	failed  error // of Read
 }
 
 // guarded is dial with a guard.
@@ -37,39 +39,38 @@ func guarded(ctx context.Context, addr string, d *net.Dialer, t *tls.Config) (ne
 // Write implements [net.Conn].
 func (g *guard) Write(b []byte) (int, error) {
 	// What the client says is right; it is only counted.
-	_, _ = g.out.scan(b, func(i int) bool {
+	_, _ = g.out.scan(b, func(int) bool {
 		g.asked.Add(1)
-		if subscribes(b[i:]) {
-			g.listens.Store(true)
-		}
 		return true
 	})
-	return g.Conn.Write(b)
+	n, err := g.Conn.Write(b)
+	if err != nil {
+		g.closed.Store(true)
+	}
+	return n, err
 }
 
-// subscribes says whether a command asks for messages. The rest of b does not
-// matter: the name of a command is in its first bytes.
-func subscribes(b []byte) bool {
-	return bytes.Contains(b[:min(len(b), 24)], []byte("SUBSCRIBE\r\n"))
+// Close implements [net.Conn]. Nothing is read any more, also where TLS takes its
+// time to say goodbye.
+func (g *guard) Close() error {
+	g.closed.Store(true)
+	return g.Conn.Close()
 }
 
 // Read implements [net.Conn]. It returns what is right before what is not.
-func (g *guard) Read(b []byte) (int, error) {
-	if g.garbled {
-		return 0, errGarbled
+func (g *guard) Read(b []byte) (n int, err error) {
+	if g.failed != nil {
+		return 0, g.failed
 	}
-	n, err := g.Conn.Read(b)
-	right, ok := g.in.scan(b[:n], func(i int) bool {
-		if g.listens.Load() {
-			return true
-		}
-		return b[i] != '>' && g.asked.Add(-1) >= 0
-	})
-	if ok {
-		return n, err
+	if n, err = g.Conn.Read(b); g.closed.Load() {
+		n, err = 0, net.ErrClosed
 	}
-	g.garbled = true
-	return right, errGarbled
+	right, ok := g.in.scan(b[:n], func(i int) bool { return b[i] != '>' && g.asked.Add(-1) >= 0 })
+	if !ok {
+		n, err = right, errGarbled
+	}
+	g.failed = err
+	return n, err
 }
 
 // Bounds of what is read. An answer of the script is a few kilobytes, the longest
@@ -119,6 +120,8 @@ func (f *framing) scan(b []byte, begin func(i int) bool) (right int, ok bool) {
 				if !begin(i) {
 					return i, false
 				}
+			} else if b[i] == '>' {
+				return i, false // no message comes in the middle of an answer
 			}
 			f.kind, f.line, f.number, f.minus = b[i], 0, 0, false
 		case !f.next(b[i]):

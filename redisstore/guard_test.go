@@ -3,6 +3,7 @@ package redisstore
 import (
 	"errors"
 	"net"
+	"os"
 	"strings"
 	"testing"
 )
@@ -87,34 +88,27 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-func TestSubscribes(t *testing.T) {
-	for text, want := range map[string]bool{
-		"*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n":                      true,
-		"*2\r\n$10\r\nPSUBSCRIBE\r\n$1\r\na\r\n":                    true,
-		"*2\r\n$10\r\nSSUBSCRIBE\r\n":                               true,
-		"*1\r\n$4\r\nPING\r\n":                                      false,
-		"*9\r\n$7\r\nEVALSHA\r\n$40\r\n" + strings.Repeat("a", 40):  false,
-		"*3\r\n$4\r\nEVAL\r\n$5000\r\n-- SUBSCRIBE\r\n":             false,
-		"*7\r\n$7\r\nEVALSHA\r\n$40\r\naaaaaaaaaaaaaaSUBSCRIBE\r\n": false,
-	} {
-		if subscribes([]byte(text)) != want {
-			t.Errorf("%q: %v", text, !want)
-		}
-	}
-}
-
 // scriptedConn is a connection that answers each Write with the same text.
 type scriptedConn struct {
 	net.Conn
 	text, rest string
+	fails      error // the next time
 }
 
+func (c *scriptedConn) Close() error { return nil }
+
 func (c *scriptedConn) Write(b []byte) (int, error) {
+	if c.fails != nil {
+		return 0, c.fails
+	}
 	c.rest += c.text
 	return len(b), nil
 }
 
 func (c *scriptedConn) Read(b []byte) (int, error) {
+	if c.fails != nil {
+		return 0, c.fails
+	}
 	n := copy(b, c.rest)
 	c.rest = c.rest[n:]
 	return n, nil
@@ -139,7 +133,6 @@ func TestGuardAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestGuardLetsNothingThroughThatNobodyAskedFor, unless something was subscribed to.
 func TestGuardLetsNothingThroughThatNobodyAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		name, command, text string
@@ -150,7 +143,8 @@ func TestGuardLetsNothingThroughThatNobodyAskedFor(t *testing.T) {
 		{"one more answer", command, answer + answer, len(answer)},
 		{"a message", command, ">2\r\n+a\r\n+b\r\n" + answer, 0},
 		{"a message behind the answer", command, answer + ">2\r\n+a\r\n+b\r\n", len(answer)},
-		{"messages that were asked for", "*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n", ">1\r\n+a\r\n>1\r\n+b\r\n", -1},
+		{"a message in the answer", command, "*2\r\n>2\r\n+a\r\n+b\r\n+c\r\n", 4},
+		{"messages although some are asked for", "*2\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n", ">1\r\n+a\r\n", 0},
 	} {
 		g := &guard{Conn: &scriptedConn{text: c.text}}
 		if _, err := g.Write([]byte(c.command)); err != nil {
@@ -163,6 +157,44 @@ func TestGuardLetsNothingThroughThatNobodyAskedFor(t *testing.T) {
 		}
 		if _, err := g.Read(buffer); c.right >= 0 && !errors.Is(err, errGarbled) {
 			t.Errorf("%s: goes on with %v", c.name, err)
+		}
+	}
+}
+
+// TestGuardLetsNothingThroughThatComesTooLate: the client has forgotten the question
+// when it gives up on the answer.
+func TestGuardLetsNothingThroughThatComesTooLate(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		giveUp func(g *guard, conn *scriptedConn) error
+	}{
+		{"a deadline", func(g *guard, conn *scriptedConn) error {
+			conn.fails = os.ErrDeadlineExceeded
+			_, err := g.Read(make([]byte, 10))
+			conn.fails = nil
+			return err
+		}},
+		{"a question that did not leave", func(g *guard, conn *scriptedConn) error {
+			conn.fails = os.ErrDeadlineExceeded
+			_, err := g.Write([]byte(command))
+			conn.fails = nil
+			return err
+		}},
+		{"closed, slowly", func(g *guard, conn *scriptedConn) error {
+			_ = g.Close()
+			return os.ErrDeadlineExceeded
+		}},
+	} {
+		conn := &scriptedConn{text: answer}
+		g := &guard{Conn: conn}
+		if _, err := g.Write([]byte(command)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.giveUp(g, conn); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: error %v", c.name, err)
+		}
+		if n, err := g.Read(make([]byte, 1000)); n != 0 || err == nil {
+			t.Errorf("%s: %d bytes come late, error %v", c.name, n, err)
 		}
 	}
 }

@@ -23,19 +23,36 @@ type Server struct {
 }
 
 // Inspect asks the server, of a cluster one of them, what it is. It is for a word
-// at the start: a store needs no inspection.
+// at the start: a store needs no inspection. If ctx ends first its error is returned,
+// and the question goes on.
 func (s *Store) Inspect(ctx context.Context) (Server, error) {
+	var found Server
+	answer := make(chan error, 1)
+	go func() {
+		var err error
+		found, err = s.inspect()
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		return found, err
+	case <-ctx.Done():
+		return Server{}, ctx.Err()
+	}
+}
+
+func (s *Store) inspect() (Server, error) {
 	c, err := s.link.client()
 	if err != nil {
 		return Server{}, err
 	}
-	info, err := c.Do(ctx, c.B().Info().Section("server").Build()).ToString()
+	info, err := do(c, c.B().Info().Section("server").Build()).ToString()
 	if err != nil {
 		return Server{}, unavailable(err)
 	}
 	found := readInfo(info)
 	before := time.Now()
-	at, err := c.Do(ctx, c.B().Time().Build()).AsStrSlice()
+	at, err := do(c, c.B().Time().Build()).AsStrSlice()
 	if err != nil {
 		return Server{}, unavailable(err)
 	}

@@ -21,10 +21,11 @@ type link struct {
 	options Options
 	current atomic.Pointer[rueidis.Client]
 
-	mu     sync.Mutex
-	closed bool
-	failed error
-	tried  time.Time
+	mu        sync.Mutex
+	closed    bool
+	failed    error
+	tried     time.Time
+	sentinels *sentinels // nil without, and until they were asked for the first time
 }
 
 // client returns the client, connecting if need be.
@@ -42,7 +43,7 @@ func (l *link) client() (rueidis.Client, error) {
 	case l.failed != nil && time.Since(l.tried) < redial:
 		return nil, l.failed
 	}
-	c, err := rueidis.NewClient(l.options.client())
+	c, err := l.connect()
 	if err != nil {
 		l.failed, l.tried = unavailable(err), time.Now()
 		return nil, l.failed
@@ -50,6 +51,52 @@ func (l *link) client() (rueidis.Client, error) {
 	l.failed = nil
 	l.current.Store(&c)
 	return c, nil
+}
+
+// connect makes a client; mu is held.
+func (l *link) connect() (c rueidis.Client, err error) {
+	defer contain(&err)
+	o := l.options.client()
+	if l.options.MasterSet != "" {
+		if l.sentinels == nil {
+			l.sentinels = newSentinels(&l.options)
+		}
+		o.DialCtxFn = l.sentinels.dial
+	}
+	return rueidis.NewClient(o)
+}
+
+// do sends a command and waits for the answer. It has no deadline and can not be
+// cancelled: both change the connection for all.
+func do(c rueidis.Client, command rueidis.Completed) (result rueidis.RedisResult) {
+	var err error
+	defer func() {
+		if err != nil {
+			result = rueidis.NewErrorResult(err)
+		}
+	}()
+	defer contain(&err)
+	return c.Do(context.Background(), command)
+}
+
+// contain makes an error of what the client panics about on the way of a call: an
+// answer that it can not read, such as a MOVED that does not say where to.
+func contain(err *error) {
+	if recover() != nil {
+		*err = errGarbled
+	}
+}
+
+// refused leaves a master that says that it is none.
+func (l *link) refused(err error) {
+	if l.options.MasterSet == "" || !isReadOnly(err) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sentinels != nil {
+		l.sentinels.leave("")
+	}
 }
 
 // close ends the connection and makes calls fail.
@@ -60,13 +107,16 @@ func (l *link) close() {
 	if c := l.current.Swap(nil); c != nil {
 		(*c).Close()
 	}
+	if l.sentinels != nil {
+		l.sentinels.close()
+	}
 }
 
 // client turns the options into those of the client library. It sends nothing
 // twice, keeps no cache, and one connection is enough for calls one at a time.
 func (o *Options) client() rueidis.ClientOption {
 	c := rueidis.ClientOption{
-		InitAddress:         o.Addrs,
+		InitAddress:         o.Addrs, // of Sentinels none counts: dial asks them
 		Username:            o.Username,
 		Password:            o.Password,
 		ClientName:          o.ClientName,
@@ -75,22 +125,14 @@ func (o *Options) client() rueidis.ClientOption {
 		ConnWriteTimeout:    o.ReadTimeout,
 		DisableRetry:        true,
 		DisableCache:        true,
+		ClientSetInfo:       rueidis.DisableClientSetInfo,
 		PipelineMultiplex:   -1,
-		ForceSingleClient:   !o.Cluster && o.MasterSet == "",
+		ForceSingleClient:   !o.Cluster,
 		ReadBufferEachConn:  1 << 16,
 		WriteBufferEachConn: 1 << 16,
 		DialCtxFn:           guarded,
 	}
 	c.Dialer.Timeout = o.DialTimeout
-	if o.MasterSet != "" {
-		c.Sentinel = rueidis.SentinelOption{
-			MasterSet: o.MasterSet, Username: o.SentinelUsername, Password: o.SentinelPassword,
-			TLSConfig: o.TLS, ClientName: o.ClientName, TopologyRefreshInterval: 5 * time.Second,
-		}
-		c.Sentinel.Dialer.Timeout = o.DialTimeout
-		// Without it a Sentinel that hangs is waited for without end.
-		c.Sentinel.Dialer.KeepAlive = rueidis.DefaultTCPKeepAlive
-	}
 	if o.Cluster {
 		c.ClusterOption.ShardsRefreshInterval = 5 * time.Second
 		c.ClusterOption.MaxMovedRedirections = 5

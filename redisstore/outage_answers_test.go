@@ -1,11 +1,14 @@
 package redisstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +25,7 @@ var wrongAnswers = []string{
 	"-LOADING Redis is loading the dataset in memory\r\n",
 	"-READONLY You can't write against a read only replica.\r\n",
 	"-OOM command not allowed when used memory > 'maxmemory'.\r\n",
-	"-MOVED 1 127.0.0.1:1\r\n",
+	"-MOVED 1 127.0.0.1:1\r\n", "-MOVED 1 x\r\n", "-MOVED\r\n",
 	"-ASK 1 127.0.0.1:1\r\n",
 	"-BUSY Redis is busy running a script.\r\n",
 	"-NOAUTH Authentication required.\r\n",
@@ -115,6 +118,43 @@ func TestC071WrongAnswersAboutTheCluster(t *testing.T) {
 			time.Sleep(60 * time.Millisecond) // it connects again
 		}
 	}
+}
+
+// TestC071WrongWaysInACluster: a node sends the client elsewhere and does not say
+// rightly where to.
+func TestC071WrongWaysInACluster(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr)
+	_, port, _ := net.SplitHostPort(proxy.Addr)
+	var way atomic.Pointer[string]
+	proxy.Answer(func(piece []byte) []byte {
+		switch {
+		case bytes.Contains(piece, []byte("cluster support disabled")):
+			return []byte("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + port + "\r\n")
+		case piece[0] == '%' || way.Load() == nil: // hello
+			return piece
+		}
+		return []byte(*way.Load())
+	})
+	store := openAt(t, proxy.Addr, redisstore.Options{Cluster: true})
+	c := &client{TB: t, store: store}
+	p := policy(t, "p", "1000000 per 24h", algo.TokenBucket)
+	c.allows(1, p, "k")
+	for _, answer := range []string{
+		"-MOVED\r\n", "-MOVED \r\n", "-MOVED 1\r\n", "-MOVED 1 \r\n", "-MOVED 1 :\r\n", "-MOVED 99999 nowhere\r\n",
+		"-ASK\r\n", "-ASK 1\r\n", "-ASK 1 ?:0\r\n", "-REDIRECT\r\n", "-MOVED 1 " + strings.Repeat("a", 60_000) + "\r\n",
+	} {
+		way.Store(&answer)
+		if _, err := c.try(p, "k", 1); !errors.Is(err, redisstore.ErrUnavailable) {
+			t.Errorf("%.60q: error %v, want ErrUnavailable", answer, err)
+		}
+	}
+	way.Store(nil)
+	eventually(t, 10*time.Second, func() error {
+		_, err := c.try(p, "k", 1)
+		return err
+	})
 }
 
 // TestC071EachPolicyDecidesAboutWrongAnswers: what the store says does not matter,

@@ -169,10 +169,10 @@ func TestC068CallersThatGoAway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr)
-	n := newNode(t, openAt(t, proxy.Addr, redisstore.Options{}), 1, failover.Options{Deadline: 10 * time.Second, Failures: 5})
+	n := newNode(t, openAt(t, proxy.Addr, redisstore.Options{ReadTimeout: 10 * time.Second}), 1, failover.Options{Deadline: 10 * time.Second, Failures: 5})
 	n.recovers(10 * time.Second)
 	p := policy(t, "p", "10 per 24h", algo.TokenBucket)
-	proxy.Delay(20 * time.Millisecond)
+	proxy.Delay(time.Second) // longer than any of them waits
 	for i := range 100 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i%10)*time.Millisecond)
 		if _, err := n.limiter.Allow(ctx, p, "gone"); !errors.Is(err, context.DeadlineExceeded) {

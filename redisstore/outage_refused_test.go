@@ -2,6 +2,8 @@ package redisstore_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"testing"
@@ -65,18 +67,23 @@ func TestConnectionLimit(t *testing.T) {
 	}
 	defer release()
 	for range 8 {
-		c, err := net.Dial("tcp", server.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		others = append(others, c)
-		if _, err := c.Write([]byte("PING\r\n")); err != nil {
-			t.Fatal(err)
-		}
-		var answer [7]byte
-		if _, err := c.Read(answer[:]); err != nil || string(answer[:]) != "+PONG\r\n" {
-			t.Fatalf("%q, %v", answer, err)
-		}
+		eventually(t, 10*time.Second, func() error { // until the one that saw it start is gone
+			c, err := net.Dial("tcp", server.Addr)
+			if err != nil {
+				return err
+			}
+			if _, err := c.Write([]byte("PING\r\n")); err != nil {
+				c.Close()
+				return err
+			}
+			var answer [7]byte
+			if _, err := io.ReadFull(c, answer[:]); err != nil || string(answer[:]) != "+PONG\r\n" {
+				c.Close()
+				return fmt.Errorf("%q: %w", answer, errors.Join(err, errors.New("no connection")))
+			}
+			others = append(others, c)
+			return nil
+		})
 	}
 	store := openAt(t, server.Addr, redisstore.Options{})
 	const limit = 60

@@ -19,9 +19,9 @@ func TestSlowNetwork(t *testing.T) {
 		delay, deadline time.Duration
 		answers         bool // within the deadline
 	}{
-		{time.Millisecond, 2 * time.Second, true},
-		{5 * time.Millisecond, 2 * time.Second, true},
-		{50 * time.Millisecond, 2 * time.Second, true},
+		{time.Millisecond, 20 * time.Second, true},
+		{5 * time.Millisecond, 20 * time.Second, true},
+		{50 * time.Millisecond, 20 * time.Second, true},
 		{50 * time.Millisecond, 5 * time.Millisecond, false},
 		{5 * time.Millisecond, 2 * time.Millisecond, false},
 	} {
@@ -32,12 +32,12 @@ func TestSlowNetwork(t *testing.T) {
 			proxy := redistest.NewProxy(t, server.Addr)
 			var nodes []*node
 			for range 2 {
-				store := openAt(t, proxy.Addr, redisstore.Options{ReadTimeout: 5 * time.Second})
+				store := openAt(t, proxy.Addr, redisstore.Options{})
 				nodes = append(nodes, newNode(t, store, 2, failover.Options{Deadline: c.deadline}))
 			}
 			for _, n := range nodes {
 				if c.answers {
-					n.recovers(10 * time.Second) // is connected
+					n.recovers(20 * time.Second) // is connected
 				}
 			}
 			proxy.Delay(c.delay)

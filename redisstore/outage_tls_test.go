@@ -42,7 +42,7 @@ func TestTLS(t *testing.T) {
 		if c.tls != nil {
 			o.TLS = c.tls
 		}
-		store, err := redisstore.New(o)
+		store, err := redisstore.New(patient(o))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ const workerEnv = "STINT_TEST_WORKER"
 // A worker reads the number of an algorithm and a key from each line, sends 15
 // requests for it, and writes how many passed.
 func work(addr string) {
-	store, err := redisstore.New(redisstore.Options{Addrs: []string{addr}})
+	store, err := redisstore.New(patient(redisstore.Options{Addrs: []string{addr}}))
 	if err != nil {
 		fmt.Println(err)
 		return

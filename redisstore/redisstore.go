@@ -159,6 +159,7 @@ func (s *Store) call(keys []string, args ...string) (string, error) {
 		answer, err = s.eval(c, keys, args)
 	}
 	if err != nil {
+		s.link.refused(err)
 		return "", unavailable(err)
 	}
 	return answer, nil
@@ -166,10 +167,10 @@ func (s *Store) call(keys []string, args ...string) (string, error) {
 
 // eval sends EVALSHA, and EVAL if the server does not know the script.
 func (s *Store) eval(c rueidis.Client, keys, args []string) (string, error) {
-	ctx, n := context.Background(), int64(len(keys))
-	answer, err := c.Do(ctx, c.B().Evalsha().Sha1(s.script.sha).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	n := int64(len(keys))
+	answer, err := do(c, c.B().Evalsha().Sha1(s.script.sha).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	if isNoScript(err) {
-		return c.Do(ctx, c.B().Eval().Script(s.script.text).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+		return do(c, c.B().Eval().Script(s.script.text).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	}
 	return answer, err
 }

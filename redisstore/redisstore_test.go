@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"testing"
@@ -33,12 +34,19 @@ var every = append([]stint.Algorithm{algo.LeakyQueue{MaxWaiting: 4}}, algo.All..
 func open(t testing.TB, s *redistest.Server, o redisstore.Options) *redisstore.Store {
 	t.Helper()
 	o.Addrs = []string{s.Addr}
-	store, err := redisstore.New(o)
+	store, err := redisstore.New(patient(o))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
 	return store
+}
+
+// patient are options of a test that is not about how long something takes: on a
+// machine that does much else a server may be still for seconds.
+func patient(o redisstore.Options) redisstore.Options {
+	o.ReadTimeout, o.DialTimeout = cmp.Or(o.ReadTimeout, 20*time.Second), cmp.Or(o.DialTimeout, 20*time.Second)
+	return o
 }
 
 // policy makes a policy; the limit is a sentence.

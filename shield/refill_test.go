@@ -1,6 +1,9 @@
 package shield_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,6 +12,7 @@ import (
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/algo"
 	"github.com/stint-dev/stint/shield"
+	"github.com/stint-dev/stint/storetest"
 )
 
 // TestRefillsAreSeenAtOnce: whatever changes a bucket, by whatever way it comes.
@@ -190,5 +194,52 @@ func TestRefundsAgainstRefusals(t *testing.T) {
 		if n := s.store.Stats(); n.Answered < rounds {
 			t.Errorf("%+v: hardly any was answered by the shield", n)
 		}
+	})
+}
+
+// TestAStoreThatForgets: the shared store starts anew and empty. What was refused is
+// refused for the rest of the time that it is remembered, and no longer.
+func TestAStoreThatForgets(t *testing.T) {
+	tell(t, shield.Options{MaxWait: time.Second}, func(s *story) {
+		p := policy(s, "p", "2 per 1h", algo.TokenBucket)
+		s.exhaust(p, "k")
+		s.refuses(one(p, "k"))
+		s.shared.Store = storetest.NewReference()
+		time.Sleep(time.Second - 2*time.Microsecond)
+		s.asks(0, func() { s.refuses(one(p, "k")) })
+		time.Sleep(2 * time.Microsecond)
+		s.passes(one(p, "k"))
+		s.passes(one(p, "k"))
+		s.refuses(one(p, "k"))
+	})
+}
+
+// TestAStoreThatFails: what it says while it fails is not remembered, be it an error or
+// what somebody decided in its place.
+func TestAStoreThatFails(t *testing.T) {
+	tell(t, shield.Options{}, func(s *story) {
+		p := policy(s, "p", "1 per 1h", algo.FixedWindow)
+		s.passes(one(p, "k"))
+		for _, err := range []error{stint.ErrDegraded, fmt.Errorf("outside: %w", stint.ErrDegraded), context.DeadlineExceeded} {
+			s.shared.err = err
+			for range 3 {
+				s.asks(1, func() {
+					var v [1]stint.Verdict
+					if _, got := s.store.Take(context.Background(), 0, []stint.Charge{one(p, "k")}, v[:]); !errors.Is(got, err) || v[0].OK {
+						s.Errorf("%+v, error %v, want %v", v, got, err)
+					}
+				})
+				s.asks(1, func() {
+					if _, v, got := s.store.TakeOne(context.Background(), 0, p, "k", stint.Ask{Cost: 1}); !errors.Is(got, err) || v.OK {
+						s.Errorf("%+v, error %v, want %v", v, got, err)
+					}
+				})
+			}
+		}
+		s.shared.err = nil
+		s.asks(1, func() {
+			s.refuses(one(p, "k"))
+			s.refuses(one(p, "k"))
+		})
 	})
 }

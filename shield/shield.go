@@ -3,9 +3,10 @@
 // store has said, so a client that is far over its limit costs no trip.
 //
 // It never refuses what the shared store would let through, with one exception: a
-// bucket that somebody refilled past the shield, by a refund or a reset on another
-// server, is refused here for at most Options.MaxWait longer. Refunds, resets and
-// forced charges that pass the shield make it forget the bucket at once.
+// bucket that was refilled past the shield is refused here for at most
+// Options.MaxWait longer. That is so after a refund or a reset on another server, and
+// where the shared store has lost the bucket or its clock was set forward. Refunds,
+// resets and forced charges that pass the shield make it forget the bucket at once.
 //
 // A wait shorter than a trip to the shared store saves nothing.
 package shield
@@ -44,7 +45,8 @@ type Options struct {
 	// start and 96 more when it is used. 0 means DefaultEntries.
 	Entries int
 	// MaxWait is the longest a refusal is remembered, and so how long a reset on
-	// another server can go unseen. 0 means DefaultMaxWait.
+	// another server, or a bucket that the shared store has lost, can go unseen. 0
+	// means DefaultMaxWait.
 	MaxWait time.Duration
 }
 

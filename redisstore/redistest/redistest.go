@@ -57,17 +57,26 @@ func Start(t testing.TB, args ...string) *Server {
 }
 
 // FreeAddr returns an address on the loopback that nobody listens on. Its port is
-// none of those that the system gives to whoever asks for any, so that nobody gets
-// it before the server does.
+// none of those that the system gives to whoever asks for any, and it is kept for
+// this test until that ends, also from tests of other processes: who starts a server
+// again finds it free. What keeps it is a socket of another protocol.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	var err error
-	for range 100 {
-		var l net.Listener
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000)))); err == nil {
-			defer l.Close()
-			return l.Addr().String()
+	for range 1000 {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_000)))
+		var kept net.PacketConn
+		if kept, err = net.ListenPacket("udp", addr); err != nil {
+			continue
 		}
+		var l net.Listener
+		if l, err = net.Listen("tcp", addr); err != nil {
+			kept.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() { kept.Close() })
+		return addr
 	}
 	t.Fatal(err)
 	return ""
@@ -133,10 +142,20 @@ func (s *Server) awaitAnswer() {
 	s.t.Fatalf("redis-server on %s does not answer", s.Addr)
 }
 
-// AwaitMaster waits until a replica has all that its master has told.
+// AwaitMaster waits until a replica has all that its master has done so far.
 func (s *Server) AwaitMaster() {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); s.Info("replication")["master_link_status"] != "up"; time.Sleep(20 * time.Millisecond) {
+	told := int64(-1)
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		now := s.Info("replication")
+		if told < 0 && now["master_link_status"] == "up" {
+			master := &Server{Addr: net.JoinHostPort(now["master_host"], now["master_port"]), t: s.t}
+			told, _ = strconv.ParseInt(master.Info("replication")["master_repl_offset"], 10, 64)
+		}
+		heard, err := strconv.ParseInt(now["slave_repl_offset"], 10, 64)
+		if told >= 0 && err == nil && heard >= told {
+			return
+		}
 		if time.Now().After(deadline) {
 			s.t.Fatal("a replica does not follow its master")
 		}
