@@ -1,6 +1,9 @@
 package stint
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // MaxCharges is the most charges one request can carry.
 const MaxCharges = 32
@@ -42,6 +45,15 @@ type OneStore interface {
 	Store
 	// TakeOne is Take for one charge that is not a shadow.
 	TakeOne(ctx context.Context, now Micros, p *Policy, key string, ask Ask) (Micros, Verdict, error)
+}
+
+// BoundedStore is a Store that can bound by itself how long its callers wait, for less
+// than a context with a deadline costs.
+type BoundedStore interface {
+	Store
+	// Within returns the same store for callers who wait at most so long; 0 means for
+	// ever. The error of one who waited in vain is [context.DeadlineExceeded].
+	Within(wait time.Duration) Store
 }
 
 // PartedStore is a Store whose parts fail apart from each other, as the servers of

@@ -3,6 +3,7 @@ package failover_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/failover"
@@ -17,6 +18,31 @@ func (instant) Take(context.Context, stint.Micros, []stint.Charge, []stint.Verdi
 }
 
 func (instant) Parts([]stint.Charge) uint64 { return 1 | 1<<40 }
+
+// instantWithin is one that bounds waits by itself.
+type instantWithin struct{ instant }
+
+func (i instantWithin) Within(time.Duration) stint.Store { return i.instant }
+
+// TestABoundOfTheStoresOwnAllocatesNothing: a store that bounds the wait needs no
+// context with a deadline.
+func TestABoundOfTheStoresOwnAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	s, err := failover.New(failover.Options{Store: instantWithin{}, Local: storetest.NewReference()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	charges, verdicts := make([]stint.Charge, 2), make([]stint.Verdict, 2)
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, err := s.Take(t.Context(), 0, charges, verdicts); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
 
 func openInstant(t testing.TB, o failover.Options) (take func(ctx context.Context)) {
 	t.Helper()

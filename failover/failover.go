@@ -60,6 +60,7 @@ type Options struct {
 // Store is a [stint.Store] with failover. It is safe for concurrent use.
 type Store struct {
 	store    stint.Store
+	bounded  stint.Store       // store for callers who wait until the deadline; nil if it does not bound that
 	parted   stint.PartedStore // nil for a store without parts
 	local    stint.Store
 	deadline time.Duration
@@ -100,6 +101,9 @@ func New(o Options) (*Store, error) {
 		deadline: cmp.Or(o.Deadline, DefaultDeadline), probe: cmp.Or(o.Probe, DefaultProbe),
 	}
 	s.parted, _ = o.Store.(stint.PartedStore)
+	if b, ok := o.Store.(stint.BoundedStore); ok {
+		s.bounded = b.Within(s.deadline)
+	}
 	s.clock = func() time.Duration { return time.Since(s.start) + 1 }
 	s.parts.most = uint64(cmp.Or(o.Failures, DefaultFailures))
 	s.parts.pause = min(s.probe, math.MaxInt64/4)
@@ -147,9 +151,7 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 	if !ok {
 		return s.decide(ctx, now, charges, verdicts)
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.deadline)
-	at, err := s.store.Take(bounded, now, charges, verdicts)
-	cancel()
+	at, err := s.ask(ctx, now, charges, verdicts)
 	switch {
 	case err == nil || errors.Is(err, stint.ErrDegraded):
 		s.report(&call, 0, nil)
@@ -165,6 +167,16 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 		s.timeouts.Add(1)
 	}
 	return s.decide(ctx, now, charges, verdicts)
+}
+
+// ask asks the store, for as long as the deadline says.
+func (s *Store) ask(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	if s.bounded != nil {
+		return s.bounded.Take(ctx, now, charges, verdicts)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.deadline)
+	defer cancel()
+	return s.store.Take(ctx, now, charges, verdicts)
 }
 
 // fail tells the breakers of a call that ended with an error. One about the charges

@@ -16,7 +16,7 @@ import (
 // leastUser is what a user of the store has to be allowed, as docs/redis.md says it.
 var leastUser = []string{
 	"resetkeys", "~stint:*", "resetchannels", "-@all",
-	"+hello", "+ping", "+select", "+info", "+time", "+evalsha", "+eval",
+	"+hello", "+ping", "+select", "+info", "+time", "+evalsha", "+eval", "+script|load",
 	"+get", "+mget", "+set", "+setrange", "+del", "+exists", "+pttl", "+pexpire",
 	"+zadd", "+zrem", "+zremrangebyscore", "+zcard",
 }

@@ -14,9 +14,9 @@ import (
 
 // allocations is the most that a request which has a call for itself allocates,
 // however many rules it has: the call's keys, its argument, the goroutine that
-// sends it, two for asking what the error of a call is, and the answer, which is
-// the client library's. Requests that leave together share them.
-const allocations = 6
+// sends it, and the answer, which is the client library's. Requests that leave
+// together share them.
+const allocations = 4
 
 func TestAllocationsOfARequest(t *testing.T) {
 	server := redistest.Start(t)

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 
@@ -55,15 +54,15 @@ func partOf(slot uint16) uint64 { return 1 << (slot / (slots / parts)) }
 // charges of each slot are a request of their own. All leave at once; where some
 // are refused the others are taken back. So a refused request may for the length of
 // a trip hold what it does not get, and never lets more through.
-func (s *Store) takeGroups(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+func (s *Store) takeGroups(c *caller, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	g := groups{charges: charges, verdicts: verdicts}
 	if err := s.split(&g, now); err != nil {
 		return 0, &stint.PartError{Err: err}
 	}
 	if len(g.list) == 1 {
-		return s.settle(ctx, g.list[0].request, charges, verdicts)
+		return s.settle(c, g.list[0].request, charges, verdicts)
 	}
-	err := s.sendAll(ctx, g.list)
+	err := s.sendAll(c, g.list)
 	at, readErr := s.readAll(&g, err != nil)
 	failed := uint64(0)
 	for i := range g.list {
@@ -115,9 +114,9 @@ func (s *Store) split(g *groups, now stint.Micros) error {
 	return nil
 }
 
-// sendAll sends all groups and waits for their answers. The error is that of ctx
-// or of a group that could not leave.
-func (s *Store) sendAll(ctx context.Context, list []group) (failed error) {
+// sendAll sends all groups and waits for their answers. The error is that of the
+// caller or of a group that could not leave.
+func (s *Store) sendAll(c *caller, list []group) (failed error) {
 	for i := range list {
 		g := &list[i]
 		if err := s.lane(g.slot).add(g.request); err != nil {
@@ -127,7 +126,7 @@ func (s *Store) sendAll(ctx context.Context, list []group) (failed error) {
 		}
 	}
 	for i := range list {
-		if err := list[i].wait(ctx); err != nil {
+		if err := list[i].wait(c); err != nil {
 			list[i].gone, failed = true, err
 		}
 	}

@@ -55,6 +55,9 @@ func isReadOnly(err error) bool {
 }
 
 func refusedWith(err error, code string) bool {
+	if err == nil {
+		return false
+	}
 	var e *rueidis.RedisError
 	return errors.As(err, &e) && strings.HasPrefix(e.Error(), code)
 }

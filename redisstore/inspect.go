@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/rueidis"
 )
 
 // Server is what a store finds where it connects.
@@ -51,6 +53,7 @@ func (s *Store) inspect() (Server, error) {
 		return Server{}, unavailable(err)
 	}
 	found := readInfo(info)
+	s.teach(c)
 	before := time.Now()
 	at, err := do(c, c.B().Time().Build()).AsStrSlice()
 	if err != nil {
@@ -64,6 +67,14 @@ func (s *Store) inspect() (Server, error) {
 	micros, _ := strconv.ParseInt(at[1], 10, 64)
 	found.ClockAhead = time.Unix(seconds, micros*1000).Sub(before.Add(found.RoundTrip / 2)).Round(time.Microsecond)
 	return found, nil
+}
+
+// teach sends the script to all servers, so that the first decisions need not wait
+// until it is compiled. One that may not be taught learns it from the first of them.
+func (s *Store) teach(c rueidis.Client) {
+	for _, node := range c.Nodes() {
+		_ = do(node, node.B().ScriptLoad().Script(s.script.text).Build()).Error()
+	}
 }
 
 // readInfo reads the section server of INFO. Valkey tells a version of Redis too.

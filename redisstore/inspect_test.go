@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stint-dev/stint/algo"
 	"github.com/stint-dev/stint/redisstore"
 	"github.com/stint-dev/stint/redisstore/redistest"
 )
@@ -19,5 +20,22 @@ func TestInspect(t *testing.T) {
 	}
 	if d := found.ClockAhead.Abs(); d > found.RoundTrip+time.Millisecond {
 		t.Errorf("a clock of this machine is %v off", found.ClockAhead)
+	}
+}
+
+// TestInspectTeachesTheScript: after a word at the start the first decision is one
+// call and no more.
+func TestInspectTeachesTheScript(t *testing.T) {
+	server := redistest.Start(t)
+	store := open(t, server, redisstore.Options{})
+	if _, err := store.Inspect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := &client{TB: t, store: store}
+	if _, err := c.try(policy(t, "p", "5 per 60s", algo.TokenBucket), "k", 1); err != nil {
+		t.Fatal(err)
+	}
+	if evals, calls := server.Calls("eval"), server.Calls("evalsha"); evals != 0 || calls != 1 {
+		t.Errorf("%d evals and %d evalsha, want 0 and 1", evals, calls)
 	}
 }

@@ -31,6 +31,7 @@ type Store struct {
 	homes    sync.Map // *stint.Policy → *home, for policies at home in another store
 	homesMu  sync.Mutex
 	lanes    []atomic.Pointer[lane]
+	callers  sync.Pool // *caller
 	requests sync.Pool
 	running  sync.WaitGroup // calls under way
 	closed   atomic.Bool
@@ -85,6 +86,13 @@ func (s *Store) Close() {
 // the error is about the charges, or where only parts of a cluster have failed, the
 // error is a [stint.PartError] too.
 func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	c := s.begin(ctx, 0)
+	defer s.end(c)
+	return s.take(c, now, charges, verdicts)
+}
+
+// take is Take for a caller.
+func (s *Store) take(c *caller, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	if len(charges) != len(verdicts) || len(charges) > stint.MaxCharges {
 		return 0, &stint.PartError{Err: fmt.Errorf("%d charges and %d verdicts: as many of each, at most %d",
 			len(charges), len(verdicts), stint.MaxCharges)}
@@ -92,30 +100,30 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 	if len(charges) == 0 {
 		return now, nil
 	}
-	if err := ctx.Err(); err != nil {
+	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
 	if !s.options.ClientClock {
 		now = 0
 	}
 	if s.options.Cluster {
-		return s.takeGroups(ctx, now, charges, verdicts)
+		return s.takeGroups(c, now, charges, verdicts)
 	}
 	r := s.borrow()
 	if err := s.fill(r, now, charges); err != nil {
 		s.requests.Put(r)
 		return 0, &stint.PartError{Err: err}
 	}
-	return s.settle(ctx, r, charges, verdicts)
+	return s.settle(c, r, charges, verdicts)
 }
 
 // settle sends a request, waits for its answer and reads it.
-func (s *Store) settle(ctx context.Context, r *request, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+func (s *Store) settle(c *caller, r *request, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	if err := s.lane(r.slot).add(r); err != nil {
 		s.requests.Put(r)
 		return 0, err
 	}
-	if err := r.wait(ctx); err != nil {
+	if err := r.wait(c); err != nil {
 		return 0, err
 	}
 	at, err := r.at, r.err

@@ -1,7 +1,6 @@
 package redisstore
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -111,14 +110,13 @@ func clamp(cost int64) int64 {
 
 // wait blocks until the answer is there. On an error the request is no longer the
 // caller's.
-func (r *request) wait(ctx context.Context) error {
-	select {
-	case <-r.done:
+func (r *request) wait(c *caller) error {
+	err := c.wait(r.done)
+	if err == nil {
 		return nil
-	case <-ctx.Done():
 	}
 	if r.state.CompareAndSwap(waiting, gone) || r.state.CompareAndSwap(sent, gone) {
-		return ctx.Err()
+		return err
 	}
 	<-r.done
 	return nil
