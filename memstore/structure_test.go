@@ -251,7 +251,7 @@ func TestSegmentsOfLongListsSplit(t *testing.T) {
 		for j := range list {
 			list[j] = int64(start) + int64(j)
 		}
-		h.table.adopt(h, uint64(i+1)<<52|uint64(r.Uint32()), state{list: list})
+		h.table.adopt(h.tag, uint64(i+1)<<52|uint64(r.Uint32()), state{list: list})
 		s.live.Add(1)
 		checkStructure(t, s)
 	}
@@ -278,7 +278,7 @@ func TestSegmentsOfManyListsSplit(t *testing.T) {
 	h := s.home(p, start)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3 * splitAt {
-		h.table.adopt(h, r.Uint64()>>firstDepth|1, state{list: []int64{int64(start), 1, int64(start) + 1, 1}[:2+2*r.IntN(2)]})
+		h.table.adopt(h.tag, r.Uint64()>>firstDepth|1, state{list: []int64{int64(start), 1, int64(start) + 1, 1}[:2+2*r.IntN(2)]})
 		s.live.Add(1)
 	}
 	checkStructure(t, s)

@@ -116,7 +116,7 @@ func (t *table) tagOf(p *stint.Policy) int64 {
 // variant returns the policy a bucket was counted under.
 func (t *table) variant(tag int64) *stint.Policy { return (*t.variants.Load())[tag] }
 
-// moveOver makes a table for p and carries the use in t over to it, because the
+// moveOver makes a table for p and moves the buckets of t there, because the
 // algorithm has changed or t has seen too many limits. Calls on t that are under
 // way see that their segment is gone and look for the policy's home again.
 func (s *Store) moveOver(t *table, p *stint.Policy, now stint.Micros) *table {
@@ -125,11 +125,23 @@ func (s *Store) moveOver(t *table, p *stint.Policy, now stint.Micros) *table {
 	t.moved.Store(true)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var heirs []int64
+	if t.variant(0).Algorithm == p.Algorithm {
+		heirs = t.heirs(fresh, now)
+	}
 	for g := range t.all() {
 		g.mu.Lock()
 		at := max(now, g.last)
 		for i := range g.all() {
-			if !fresh.adopt(to, g.hash(i), t.use(g, i, to, at)) {
+			tag, st := to.tag, state{}
+			switch {
+			case heirs == nil:
+				st = t.use(g, i, to, at)
+			case g.expires(i) > at:
+				tag = heirs[g.tag(i)]
+				st = t.inherit(g, i, fresh.variant(tag), at)
+			}
+			if !fresh.adopt(tag, g.hash(i), st) {
 				s.live.Add(-1)
 			}
 		}
@@ -145,12 +157,9 @@ type state struct {
 	list []int64
 }
 
-// use expresses the bucket at slot i of g under another policy, at now.
+// use expresses the bucket at slot i of g under a policy of another algorithm, at now.
 func (t *table) use(g *segment, i int, to *home, now stint.Micros) state {
 	old := t.variant(g.tag(i))
-	if t.cells != nil && old.Algorithm == to.policy.Algorithm {
-		return state{cell: t.cells.Carry(g.cell(i), &old.Params, &to.policy.Params, now)}
-	}
 	var left int64
 	if t.cells != nil {
 		_, v := t.cells.Take(g.cell(i), &old.Params, now, stint.Ask{})
@@ -175,12 +184,12 @@ func (t *table) use(g *segment, i int, to *home, now stint.Micros) state {
 
 // adopt puts a bucket into a table that nobody else knows yet. It reports whether
 // there was anything to keep.
-func (t *table) adopt(to *home, h uint64, st state) bool {
+func (t *table) adopt(tag int64, h uint64, st state) bool {
 	if st.cell == (stint.Cell{}) && len(st.list) == 0 {
 		return false
 	}
 	g := t.segment(h)
-	g.add(h, to.tag, st)
+	g.add(h, tag, st)
 	if g.crowded() {
 		t.split(g)
 	}

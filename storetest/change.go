@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ var changes = []behaviour{
 	{"two limits of one name in turn earn nothing", limitsInTurn},
 	{"the wait after a change is true", waitAfterChange},
 	{"a refused request after a change charges nothing", refusedAfterChange},
+	{"many limits of one name leave each bucket its own", manyLimits},
 }
 
 func sameLimitAgain(t *testing.T, b *bench) {
@@ -105,5 +107,29 @@ func refusedAfterChange(t *testing.T, b *bench) {
 			b.refuses(1, of(p, "k", 3), one(small, "k"))
 		}
 		b.left(p, "k", 16)
+	}
+}
+
+// manyLimits: rules that share a name, and limits that callers bring, are more than
+// a store may be able to tell apart. None may become looser by that.
+func manyLimits(t *testing.T, b *bench) {
+	for _, a := range algo.All {
+		day := policy(t, a.Name(), "1 per 86400s", a)
+		b.allows(one(day, "k"))
+		for _, window := range []string{"1s", "86400s"} {
+			for n := 0; n < 600; n += 30 {
+				var charges []stint.Charge
+				for i := range 30 {
+					limit := strconv.Itoa(n+i+2) + " per " + window
+					charges = append(charges, one(policy(t, a.Name(), limit, a), window+strconv.Itoa(n+i)))
+				}
+				b.allows(charges...)
+			}
+			b.after(5 * time.Second)
+			b.refuses(0, one(day, "k"))
+			b.left(policy(t, a.Name(), "2 per 86400s", a), "k", 1)
+		}
+		b.refuses(0, of(policy(t, a.Name(), "31 per 86400s", a), "86400s29", 31))
+		b.allows(of(policy(t, a.Name(), "31 per 86400s", a), "86400s29", 30))
 	}
 }
