@@ -28,12 +28,14 @@ const (
 	maxNesting = 4*MaxDepth + 16 // a descriptor is a list and a mapping
 	maxEntries = 1000            // of one mapping in block style
 	maxAnchors = 1000
+	maxHeaders = 16 // --- lines, of which one may have something below it
 )
 
 // bounds walks the tokens of a file and finds the first that passes a bound.
 type bounds struct {
 	flow    int
 	anchors int
+	headers int
 	levels  []level
 }
 
@@ -69,6 +71,9 @@ func (b *bounds) token(t *token.Token) (message, hint string) {
 		b.flow--
 	case token.DocumentHeaderType:
 		b.levels = b.levels[:0]
+		if b.headers++; b.headers > maxHeaders {
+			return fmt.Sprintf("more than %d lines of ---", maxHeaders), "write one domain to a file"
+		}
 	case token.SequenceEntryType:
 		b.enter(t.Position.Column, true)
 	case token.MappingKeyType:

@@ -191,6 +191,7 @@ func TestBounds(t *testing.T) {
 		{"a long key", "domain: a\ndescriptors: [{key: " + strings.Repeat("k", 5000) + "}]", "key of 5000 bytes: at most 4096"},
 		{"a large file", "domain: a\n" + strings.Repeat("# comment\n", 1<<20), "bytes: at most 8388608"},
 		{"flow too deep", "domain: a\ndescriptors: " + strings.Repeat("[", 10_000), "nested more than 144 deep"},
+		{"many documents", strings.Repeat("---\na: 1\n", 1<<17), "more than 16 lines of ---"},
 		{"many faults", "domain: a\ndescriptors:\n" + strings.Repeat("- {value: x}\n", 5000), "and 4900 more faults"},
 	} {
 		_, err := descriptors.Parse("f.yaml", []byte(row.file), descriptors.Options{})
@@ -221,5 +222,18 @@ descriptors:
 	want := "a/x 3 per day token_bucket, a/y 3 per day token_bucket, a/z 4 per day token_bucket, a/w/v 3 per day token_bucket, a/u/v 3 per day token_bucket"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("got %s", strings.Join(got, ", "))
+	}
+}
+
+func TestMetadataIsWhatTheFileSays(t *testing.T) {
+	s := parse(t, `domain: a
+descriptors:
+- key: k
+  metadata: {t: true, T: True, f: FALSE, word: "true", n: 1_0.5, big: 1e999, none: ~, list: [1, [x]], map: {a: {b: c}}}
+  rate_limit: {unlimited: true}
+`, descriptors.Options{})
+	want := "map[T:true big:1e999 f:false list:[1 [x]] map:map[a:map[b:c]] n:10.5 none:<nil> t:true word:true]"
+	if got := s.Rules()[0].Metadata; fmt.Sprint(got) != want || got["T"] != any(true) || got["word"] != any("true") {
+		t.Errorf("got %v", got)
 	}
 }

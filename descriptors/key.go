@@ -50,6 +50,13 @@ func (id identity) counterName(a stint.Algorithm) string {
 	return fmt.Sprintf("envoy/%s/%02x", a.Name(), id[0]%shards)
 }
 
+// overrideName is counterName for limits that requests bring. Their windows are apart
+// where they can be: a table that has seen too many limits gives some of them up for
+// others of the same window.
+func (id identity) overrideName(a stint.Algorithm) string {
+	return fmt.Sprintf("envoy/%s/override/%02x", a.Name(), id[0]%shards)
+}
+
 // hasher hashes what is too long for a key.
 type hasher struct {
 	salt []byte

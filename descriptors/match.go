@@ -53,6 +53,8 @@ type choices struct {
 	exact map[string]*branch
 	wild  []*wildcard // in the order in which they are tried
 	any   *branch
+
+	patterns map[string]*branch // of wild
 }
 
 // child returns the node for an entry, nil if there is none.
@@ -76,12 +78,13 @@ func (b *branch) child(key, value string) *branch {
 // none.
 type wildcard struct {
 	*branch
-	pattern string
-	parts   []string // the texts between the wildcards, at least two
+	parts []string // the texts between the wildcards, at least two
+	text  int      // bytes of all parts
 }
 
 func newWildcard(pattern string, b *branch) *wildcard {
-	return &wildcard{branch: b, pattern: pattern, parts: strings.Split(pattern, "*")}
+	parts := strings.Split(pattern, "*")
+	return &wildcard{branch: b, parts: parts, text: len(pattern) - len(parts) + 1}
 }
 
 func (w *wildcard) matches(value string) bool {
@@ -104,10 +107,17 @@ func (w *wildcard) matches(value string) bool {
 // before its first wildcard, then the one with more text, then the one that the file
 // has first.
 func (w *wildcard) before(v *wildcard) int {
-	return cmp.Or(-cmp.Compare(len(w.parts[0]), len(v.parts[0])), -cmp.Compare(w.literals(), v.literals()))
+	return cmp.Or(-cmp.Compare(len(w.parts[0]), len(v.parts[0])), -cmp.Compare(w.text, v.text))
 }
 
-func (w *wildcard) literals() int { return len(w.pattern) - strings.Count(w.pattern, "*") }
+// place returns where w belongs among wild: behind those that are tried before it
+// and those that are equal.
+func (w *wildcard) place(wild []*wildcard) int {
+	i, _ := slices.BinarySearchFunc(wild, w, func(v, w *wildcard) int {
+		return cmp.Or(v.before(w), -1)
+	})
+	return i
+}
 
 // put returns the node for s below b, which it makes if there is none. It reports
 // whether it did.
@@ -131,13 +141,15 @@ func (b *branch) put(s step) (*branch, bool) {
 		}
 		c.exact[s.value] = fresh
 	case wildStep:
-		for _, w := range c.wild {
-			if w.pattern == s.value {
-				return w.branch, false
-			}
+		if known := c.patterns[s.value]; known != nil {
+			return known, false
 		}
-		c.wild = append(c.wild, newWildcard(s.value, fresh))
-		slices.SortStableFunc(c.wild, (*wildcard).before)
+		if c.patterns == nil {
+			c.patterns = make(map[string]*branch)
+		}
+		c.patterns[s.value] = fresh
+		w := newWildcard(s.value, fresh)
+		c.wild = slices.Insert(c.wild, w.place(c.wild), w)
 	default:
 		if c.any != nil {
 			return c.any, false

@@ -202,3 +202,26 @@ func naive(patterns []string, v string) string {
 	}
 	return best
 }
+
+// The work for a pattern does not grow with the number of them, and a pattern that is
+// there twice is found among many.
+func TestManyWildcards(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("domain: d\ndescriptors:\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&b, "- {key: k, value: \"*%d-*\", rate_limit: {unit: day, requests_per_unit: %d}}\n", i, i+1)
+	}
+	began := time.Now()
+	set := parse(t, b.String(), descriptors.Options{})
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("read in %v", took)
+	}
+	r, _ := descriptors.Match(set.Domain("d"), []pair{{"k", "x1234-y"}}, nil)
+	if r == nil || r.Policy.Limit.Count != 1235 {
+		t.Errorf("matched %v, want the pattern with the most text", r)
+	}
+	b.WriteString("- {key: k, value: \"*77-*\"}\n")
+	if _, err := descriptors.Parse("f", []byte(b.String()), descriptors.Options{}); err == nil || !strings.Contains(err.Error(), "is there twice: first at f:80:4") {
+		t.Errorf("a pattern twice: %.200v", err)
+	}
+}

@@ -1,7 +1,6 @@
 package descriptors
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -25,9 +24,9 @@ type override struct {
 }
 
 // Override is [Match] for a descriptor that brings its own limit of count in each
-// window. It counts by all keys and values of the descriptor, whatever the limit is:
-// one that changes goes on where the last one stood. The error says what is wrong
-// with the limit.
+// window. It counts by the window and by all keys and values of the descriptor: a
+// count that changes goes on where the last one stood, and limits for a second and
+// for a day stand beside each other. The error says what is wrong with the limit.
 func Override[E Entry](d *Domain, entries []E, limit stint.Limit, key []byte) (*Rule, []byte, error) {
 	r, err := d.override(limit)
 	if err != nil {
@@ -68,9 +67,9 @@ func (d *Domain) override(l stint.Limit) (*Rule, error) {
 
 func (d *Domain) newOverride(l stint.Limit) (*Rule, error) {
 	a := d.set.options.algorithm()
-	r := &Rule{Index: -1, id: identify(d.name, []step{{kind: 'o'}})}
+	r := &Rule{Index: -1, id: identify(d.name, []step{{key: l.Window.String(), kind: overrideStep}})}
 	r.Name = ruleName(d.name, []step{{key: "(limit of the request)", kind: anyStep}}, r.id)
-	p, err := stint.NewPolicy(fmt.Sprintf("envoy/%s/override", a.Name()), l, a)
+	p, err := stint.NewPolicy(r.id.overrideName(a), l, a)
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,8 @@ const (
 	exactStep stepKind = 'e' // the value as it is
 	wildStep  stepKind = 'w' // a value with wildcards
 	anyStep   stepKind = 'a' // any value
+
+	overrideStep stepKind = 'o' // no node: the window of a limit in a request
 )
 
 // ruleName writes a way through the tree. What could be taken for another way is in

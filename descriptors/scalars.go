@@ -96,7 +96,7 @@ func (c *compiler) value(n *node, depth int) any {
 	case null:
 		return nil
 	case boolean:
-		return n.raw == "true"
+		return strings.EqualFold(n.raw, "true")
 	case number:
 		if v, err := strconv.ParseFloat(strings.ReplaceAll(n.raw, "_", ""), 64); err == nil {
 			return v

@@ -14,7 +14,7 @@ import (
 
 // collect finds the rules of a request and makes their charges.
 func (c *call) collect(s *Service, domain *descriptors.Domain, req *pb.RateLimitRequest) error {
-	c.n, c.keys = 0, c.keys[:0]
+	c.n, c.late, c.keys = 0, 0, c.keys[:0]
 	replaces := false
 	for i, d := range req.GetDescriptors() {
 		from := len(c.keys)
@@ -154,8 +154,31 @@ func (c *call) soften() {
 			quotas++
 		}
 	}
+	if quotas < 2 {
+		clear(c.soft[:c.n])
+		return
+	}
 	for j := range c.rules[:c.n] {
-		c.soft[j] = c.soft[j] && quotas > 1
 		c.charges[j].Shadow = c.charges[j].Shadow || c.soft[j]
+	}
+	c.postpone()
+}
+
+// postpone moves the charges that give back behind the others. They can not be taken
+// back, since nobody knows how much of them had an effect, so they come when the
+// quotas have let the request pass.
+func (c *call) postpone() {
+	for j := c.n - 1; j >= 0; j-- {
+		if c.charges[j].Cost >= 0 || c.soft[j] {
+			continue
+		}
+		last := c.n - 1 - c.late
+		rule, at, charge := c.rules[j], c.at[j], c.charges[j]
+		copy(c.rules[j:last], c.rules[j+1:last+1])
+		copy(c.at[j:last], c.at[j+1:last+1])
+		copy(c.soft[j:last], c.soft[j+1:last+1])
+		copy(c.charges[j:last], c.charges[j+1:last+1])
+		c.rules[last], c.at[last], c.soft[last], c.charges[last] = rule, at, false, charge
+		c.late++
 	}
 }

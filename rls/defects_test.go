@@ -190,6 +190,18 @@ descriptors:
 	d.want("second=u | day=u", "over: over 0/2se | ok 1/3da")
 }
 
+// Limits of requests are more than a store tells apart, and none forgets by that.
+func TestDefect12ManyLimitsOfRequestsForgetNothing(t *testing.T) {
+	d := open(t, oneLimit, setup{})
+	d.want("u=1 +5 #5/DAY", "ok: ok 0/5da")
+	for i := range 700 {
+		d.ask(fmt.Sprintf("v=%d #%d/DAY | v=%d #%d/%d*SECOND", i, i+6, i, i+1, i+1))
+	}
+	d.clock.set(epoch.Add(5 * time.Hour))
+	d.want("u=1 #5/DAY", "over: over 0/5da")
+	d.want("v=699 #705/DAY", "ok: ok 703/705da")
+}
+
 func TestDefect13MetadataStaysWithMetricFlags(t *testing.T) {
 	d := open(t, `domain: d
 descriptors:

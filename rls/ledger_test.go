@@ -352,7 +352,15 @@ a=1 +2 #2/DAY -> ok: ok 0/2da
 a=1 #2/DAY -> over: over 0/2da
 a=1 #5/DAY -> ok: ok 2/5da
 a=2 #2/DAY -> ok: ok 1/2da
-a=1 #7/3*MINUTE -> ok: ok 3/7*3mi`},
+a=1 #7/3*MINUTE -> ok: ok 6/7*3mi`},
+
+		{"limits of the request for two windows stand beside each other", `
+- {key: other, rate_limit: {unit: minute, requests_per_unit: 1}}`, `
+a=1 #2/SECOND | a=1 #5/DAY -> ok: ok 1/2se | ok 4/5da
+a=1 #2/SECOND | a=1 #5/DAY -> ok: ok 0/2se | ok 3/5da
+a=1 #2/SECOND | a=1 #5/DAY -> over: over 0/2se | ok 3/5da
+a=1 #9/60*SECOND -> ok: ok 8/9mi
+a=1 #9/MINUTE -> ok: ok 7/9mi`},
 
 		{"Stint's algorithms", `
 - {key: a, value: t, rate_limit: {unit: second, requests_per_unit: 10, burst: 20, algorithm: token_bucket}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"runtime"
 	"time"
 
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -27,6 +26,10 @@ const (
 	pingTimeout      = 10 * time.Second
 	pingLeast        = time.Second // between the pings of a client
 	maxHeaderList    = 16 << 10
+
+	// streamWorkers keep their stacks. A call that finds none of them free has a
+	// goroutine of its own, whose stack first has to grow.
+	streamWorkers = 64
 )
 
 // ServerOptions of a [Server]. Service must be set.
@@ -46,6 +49,9 @@ type ServerOptions struct {
 	// MaxStreams bounds the requests under way on one connection. 0 means
 	// [DefaultMaxStreams].
 	MaxStreams uint32
+	// CallTimeout is the longest a call may take from its opening, its message
+	// included. 0 means [DefaultCallTimeout].
+	CallTimeout time.Duration
 	// OnDrain, if set, is called when the drain begins.
 	OnDrain func()
 	// DrainDelay is how long requests are still accepted after health has failed.
@@ -66,6 +72,7 @@ type Server struct {
 	o      ServerOptions
 	grpc   *grpc.Server
 	health *healthService
+	unary  map[string]bool // methods with one message, by their names
 }
 
 // NewServer returns a server, or what is wrong with o.
@@ -73,7 +80,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 	switch {
 	case o.Service == nil:
 		return nil, errors.New("the server has no service: set ServerOptions.Service")
-	case o.MaxMessage < 0 || o.DrainDelay < 0 || o.DrainTimeout < 0:
+	case o.MaxMessage < 0 || o.DrainDelay < 0 || o.DrainTimeout < 0 || o.CallTimeout < 0:
 		return nil, errors.New("a bound of the server is negative: leave it out for the default")
 	}
 	if o.MaxMessage == 0 {
@@ -85,6 +92,9 @@ func NewServer(o ServerOptions) (*Server, error) {
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = DefaultDrainTimeout
 	}
+	if o.CallTimeout == 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
 	s := &Server{o: o}
 	s.health = &healthService{ready: s.ready, names: append(serviceNames(), o.Names...), ended: make(chan struct{})}
 	s.grpc = grpc.NewServer(s.options()...)
@@ -94,6 +104,7 @@ func NewServer(o ServerOptions) (*Server, error) {
 		o.Register(s.grpc)
 	}
 	reflection.Register(s.grpc)
+	s.unary = s.unaryMethods()
 	return s, nil
 }
 
@@ -105,7 +116,8 @@ func (s *Server) options() []grpc.ServerOption {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingLeast, PermitWithoutStream: true}),
-		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
+		grpc.NumStreamWorkers(streamWorkers),
+		grpc.InTapHandle(s.bound),
 		grpc.ChainUnaryInterceptor(s.recoverUnary),
 		grpc.ChainStreamInterceptor(s.recoverStream),
 	}, s.o.Options...)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -204,5 +206,56 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		if _, err := rls.NewServer(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
+	}
+}
+
+// Of the calls that come while a server ends none hangs, and none that the server
+// has begun is lost: the only error is that nobody listens any more.
+func TestDrainUnderLoadLosesNothing(t *testing.T) {
+	d := open(t, oneLimit, setup{service: func(o *rls.Options) { o.Observe = nil }})
+	for range 3 {
+		srv, err := rls.NewServer(rls.ServerOptions{Service: d.service, DrainDelay: 5 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- srv.Serve(ctx, l) }()
+		var answered atomic.Int64
+		var work sync.WaitGroup
+		for range 4 {
+			conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			client := pb.NewRateLimitServiceClient(conn)
+			for range 4 {
+				work.Go(func() {
+					for {
+						ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+						_, err := client.ShouldRateLimit(ctx, request(t, "d", "a=1"))
+						cancel()
+						if err != nil {
+							if !strings.Contains(err.Error(), "connection refused") {
+								t.Error(err)
+							}
+							return
+						}
+						answered.Add(1)
+					}
+				})
+			}
+		}
+		waitFor(t, func() bool { return answered.Load() > 100 })
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		work.Wait()
 	}
 }

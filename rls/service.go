@@ -158,7 +158,7 @@ func (s *Service) borrow() *call {
 func (s *Service) giveBack(c *call) {
 	clear(c.charges[:c.n])
 	clear(c.rules[:c.n])
-	c.n = 0
+	c.n, c.late = 0, 0
 	if cap(c.keys) > maxKept {
 		c.keys = nil
 	}
@@ -170,6 +170,7 @@ func (s *Service) giveBack(c *call) {
 // call is one request under way.
 type call struct {
 	n       int // matched descriptors
+	late    int // the last of them, which give back once quotas have let the request pass
 	rules   [stint.MaxCharges]*descriptors.Rule
 	at      [stint.MaxCharges]int // the index of the descriptor
 	soft    [stint.MaxCharges]bool
