@@ -88,3 +88,10 @@ func TestGoals(t *testing.T) {
 		}
 	}
 }
+
+func TestNoGoals(t *testing.T) {
+	var b strings.Builder
+	if WriteGoals(&b, nil); b.Len() > 0 {
+		t.Errorf("got %q for no goals", b.String())
+	}
+}

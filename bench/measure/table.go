@@ -96,8 +96,11 @@ func (g Goal) Met() bool {
 	return g.Got <= g.Want
 }
 
-// WriteGoals prints goals and whether they are met.
+// WriteGoals prints goals and whether they are met, and nothing if there are none.
 func WriteGoals(w io.Writer, goals []Goal) {
+	if len(goals) == 0 {
+		return
+	}
 	t := NewTable("target", "want", "got", "")
 	for _, g := range goals {
 		sign, said := "≤", "met"
