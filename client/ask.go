@@ -2,16 +2,43 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/internal/wire"
 )
 
-// ask sends a question once and reads the decision into d.
+// errLeftAlone is the error of a check that was not sent.
+var errLeftAlone = errors.New("the server has not answered for a while and is left alone")
+
+// ask sends a question once and reads the decision into d, unless the server has
+// failed too often.
 func (c *Client) ask(ctx context.Context, q Question, d *stint.Decision) error {
+	call, ok := c.breaker.Pass(1, c.clock)
+	if !ok {
+		return errLeftAlone
+	}
+	err := c.send(ctx, q, d)
+	switch {
+	case err == nil || isQuestion(err):
+		c.breaker.Answered(&call, 1)
+	case ctx.Err() != nil:
+		c.breaker.Abandon(&call, c.clock())
+	default:
+		c.breaker.Failed(&call, 1, c.clock())
+	}
+	return err
+}
+
+// clock counts from the start of the client, and is above 0.
+func (c *Client) clock() time.Duration { return time.Since(c.start) + 1 }
+
+// send sends a question once and reads the decision into d.
+func (c *Client) send(ctx context.Context, q Question, d *stint.Decision) error {
 	ctx, cancel := context.WithTimeout(ctx, c.deadline)
 	defer cancel()
 	select {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/breaker"
 	"github.com/stint-dev/stint/internal/wire"
 )
 
@@ -19,6 +20,8 @@ type Client struct {
 	onError  func(error)
 	own      *http.Transport // nil if the connections are not the client's
 	slots    chan struct{}
+	start    time.Time
+	breaker  breaker.Parts
 }
 
 var _ stint.Decider = (*Client)(nil)

@@ -283,6 +283,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{client.Options{URL: "http://h", Failure: stint.FailDeny, Local: local}, "choose one"},
 		{client.Options{URL: "http://h", Failure: "open"}, `failure "open": write local, allow or deny`},
 		{client.Options{URL: "http://h", Failure: stint.FailDeny, Deadline: -1}, "deadline"},
+		{client.Options{URL: "http://h", Failure: stint.FailDeny, Failures: -1}, "failures in a row"},
+		{client.Options{URL: "http://h", Failure: stint.FailDeny, Probe: -1}, "probe"},
 		{client.Options{URL: "http://h", Failure: stint.FailDeny, MaxInFlight: -1}, "max in flight"},
 		{client.Options{URL: "http://h", Failure: stint.FailDeny, Fields: []stint.Field{{Kind: stint.FieldMethod}}}, "the rest is always sent"},
 		{client.Options{URL: "http://h", Failure: stint.FailDeny, Fields: []stint.Field{{Kind: stint.FieldQuery}}}, "without a name"},

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/breaker"
 	"github.com/stint-dev/stint/internal/wire"
 )
 
@@ -19,6 +21,8 @@ import (
 const (
 	DefaultDeadline    = 50 * time.Millisecond
 	DefaultMaxInFlight = 256
+	DefaultFailures    = 5
+	DefaultProbe       = time.Second
 )
 
 // Options configure a Client. URL or Carrier must be set, and Failure or Local.
@@ -41,8 +45,14 @@ type Options struct {
 	// Local decides while the server does not, under FailLocal: an embedded limiter
 	// with this process's share of the limits.
 	Local stint.Decider
-	// OnError, if set, is told of each check that had no answer. A caller that gives
-	// up is none.
+	// Failures in a row after which the server is left alone. 0 means
+	// [DefaultFailures].
+	Failures int
+	// Probe is how long it is left alone before a single check tries it again. 0 means
+	// [DefaultProbe].
+	Probe time.Duration
+	// OnError, if set, is told of each check that had no answer, also while the server
+	// is left alone. A caller that gives up is none.
 	OnError func(err error)
 
 	// MaxInFlight bounds the checks under way, and so the connections. One more
@@ -69,6 +79,10 @@ func New(o Options) (*Client, error) {
 		o.MaxInFlight = DefaultMaxInFlight
 	}
 	c.slots = make(chan struct{}, o.MaxInFlight)
+	c.start = time.Now()
+	c.breaker.Most = uint64(cmp.Or(o.Failures, DefaultFailures))
+	c.breaker.Pause = cmp.Or(o.Probe, DefaultProbe)
+	c.breaker.Lease = c.breaker.Pause + c.deadline
 	if c.carrier == nil {
 		if o.Transport == nil {
 			c.own = newTransport(o.MaxInFlight)
@@ -168,10 +182,19 @@ func (o *Options) checkFailure() error {
 	return nil
 }
 
+// longest bounds the times of Options.
+const longest = 24 * time.Hour
+
 func (o *Options) checkBounds() error {
 	var errs []error
 	if o.Deadline < 0 {
 		errs = append(errs, fmt.Errorf("deadline %s is negative: leave it out for %s", o.Deadline, DefaultDeadline))
+	}
+	if o.Failures < 0 || o.Failures > breaker.MostFailures {
+		errs = append(errs, fmt.Errorf("%d failures in a row: from 1 to %d, or leave it out for %d", o.Failures, breaker.MostFailures, DefaultFailures))
+	}
+	if o.Probe < 0 || o.Probe > longest || o.Deadline > longest {
+		errs = append(errs, fmt.Errorf("probe %s and deadline %s: from 0 to %s", o.Probe, o.Deadline, longest))
 	}
 	if o.MaxInFlight < 0 {
 		errs = append(errs, fmt.Errorf("max in flight %d is negative: leave it out for %d", o.MaxInFlight, DefaultMaxInFlight))

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/breaker"
 )
 
 // The defaults of Options.
@@ -69,7 +70,7 @@ type Store struct {
 	changed  func(error)
 	start    time.Time
 	clock    func() time.Duration // since start, above 0
-	parts    parts
+	parts    breaker.Parts
 	shares   sync.Map // share → *stint.Policy
 	known    atomic.Int64
 
@@ -91,8 +92,8 @@ func New(o Options) (*Store, error) {
 		return nil, errors.New("failover needs a store and a local one, for example of memstore")
 	case o.Deadline < 0:
 		return nil, fmt.Errorf("deadline %v is negative: leave it out for %v", o.Deadline, DefaultDeadline)
-	case o.Failures < 0 || o.Failures > mostFailures:
-		return nil, fmt.Errorf("%d failures in a row: from 1 to %d, or leave it out for %d", o.Failures, mostFailures, DefaultFailures)
+	case o.Failures < 0 || o.Failures > breaker.MostFailures:
+		return nil, fmt.Errorf("%d failures in a row: from 1 to %d, or leave it out for %d", o.Failures, breaker.MostFailures, DefaultFailures)
 	case o.Probe < 0:
 		return nil, fmt.Errorf("probe %v is negative: leave it out for %v", o.Probe, DefaultProbe)
 	}
@@ -105,9 +106,9 @@ func New(o Options) (*Store, error) {
 		s.bounded = b.Within(s.deadline)
 	}
 	s.clock = func() time.Duration { return time.Since(s.start) + 1 }
-	s.parts.most = uint64(cmp.Or(o.Failures, DefaultFailures))
-	s.parts.pause = min(s.probe, math.MaxInt64/4)
-	s.parts.lease = s.parts.pause + min(s.deadline, math.MaxInt64/4)
+	s.parts.Most = uint64(cmp.Or(o.Failures, DefaultFailures))
+	s.parts.Pause = min(s.probe, math.MaxInt64/4)
+	s.parts.Lease = s.parts.Pause + min(s.deadline, math.MaxInt64/4)
 	return s, nil
 }
 
@@ -147,7 +148,7 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 	if s.parted != nil {
 		about = s.parted.Parts(charges)
 	}
-	call, ok := s.parts.pass(max(about, 1), s.clock)
+	call, ok := s.parts.Pass(max(about, 1), s.clock)
 	if !ok {
 		return s.decide(ctx, now, charges, verdicts)
 	}
@@ -157,7 +158,7 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 		s.report(&call, 0, nil)
 		return at, err
 	case ctx.Err() != nil:
-		s.parts.abandon(&call, s.clock())
+		s.parts.Abandon(&call, s.clock())
 		s.cancelled.Add(1)
 		return 0, ctx.Err()
 	}
@@ -181,11 +182,11 @@ func (s *Store) ask(ctx context.Context, now stint.Micros, charges []stint.Charg
 
 // fail tells the breakers of a call that ended with an error. One about the charges
 // says nothing of the store, which may not have been asked at all.
-func (s *Store) fail(call *passage, err error) {
-	failed := call.parts
+func (s *Store) fail(call *breaker.Passage, err error) {
+	failed := call.Parts
 	if e, ok := errors.AsType[*stint.PartError](err); ok {
 		if e.Parts == 0 {
-			s.parts.abandon(call, s.clock())
+			s.parts.Abandon(call, s.clock())
 			return
 		}
 		if e.Parts&failed != 0 {
@@ -196,11 +197,11 @@ func (s *Store) fail(call *passage, err error) {
 }
 
 // report tells the breakers which of a call's parts failed; the others answered.
-func (s *Store) report(call *passage, failed uint64, err error) {
-	closed := s.parts.answered(call, call.parts&^failed)
+func (s *Store) report(call *breaker.Passage, failed uint64, err error) {
+	closed := s.parts.Answered(call, call.Parts&^failed)
 	opened := 0
 	if failed != 0 {
-		opened = s.parts.failed(call, failed, s.clock())
+		opened = s.parts.Failed(call, failed, s.clock())
 	}
 	if opened|closed == 0 {
 		return

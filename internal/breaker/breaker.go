@@ -1,4 +1,5 @@
-package failover
+// Package breaker keeps calls away from what fails.
+package breaker
 
 import (
 	"sync/atomic"
@@ -32,8 +33,8 @@ const (
 	isOpen     = 1
 	oneFailure = 2
 	turnShift  = 24
-	// mostFailures is how many failures in a row there is room for.
-	mostFailures = 1<<(turnShift-1) - 1
+	// MostFailures is how many failures in a row there is room for.
+	MostFailures = 1<<(turnShift-1) - 1
 )
 
 // open says whether calls are kept away.
