@@ -61,6 +61,52 @@ func openHouse(t *testing.T, rules, limits string) *house {
 	return h
 }
 
+// TestTheExampleForEnvoy serves the folder of the example as it is.
+func TestTheExampleForEnvoy(t *testing.T) {
+	anywhere, off := "127.0.0.1:0", ""
+	h := &house{T: t, out: new(printed)}
+	p := process{in: strings.NewReader(""), out: h.out, err: h.out, env: noEnv}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- p.serve(ctx, serveFlags{config: "../../examples/envoy.yaml", grpc: &anywhere, http: &off, admin: &off})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	h.grpc = h.out.await(t, `grpc listens on ([0-9.:]+)`)[1]
+	conn := h.dial()
+	ok, over := pb.RateLimitResponse_OK, pb.RateLimitResponse_OVER_LIMIT
+	for i := range 21 {
+		want := ok
+		if i == 20 {
+			want = over
+		}
+		if got := h.descriptor(conn, "partners", "payout", "p1"); got != want {
+			t.Errorf("payout %d: %v", i+1, got)
+		}
+	}
+	for _, c := range []struct {
+		entries []string
+		want    pb.RateLimitResponse_Code
+	}{
+		{[]string{"sign_in", "true", "remote_address", "203.0.113.66"}, over},
+		{[]string{"sign_in", "true", "remote_address", "192.0.2.10"}, ok},
+		{[]string{"sign_in", "true", "remote_address", "192.0.2.11"}, ok},
+		{[]string{"plan", "internal"}, ok},
+		{[]string{"search", "shoes"}, ok},
+		{[]string{"search", "shoes"}, ok}, // in shadow
+		{[]string{"of", "no rule"}, ok},
+	} {
+		if got := h.descriptor(conn, "shop", c.entries...); got != c.want {
+			t.Errorf("%q: %v", c.entries, got)
+		}
+	}
+}
+
 func (h *house) write(name, text string) {
 	h.Helper()
 	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
@@ -94,12 +140,16 @@ func (h *house) dial() *grpc.ClientConn {
 	return conn
 }
 
-// descriptor asks as Envoy does and returns the code.
-func (h *house) descriptor(conn *grpc.ClientConn, domain, key, value string) pb.RateLimitResponse_Code {
+// descriptor asks as Envoy does about one descriptor, keys and values in turn, and
+// returns the code.
+func (h *house) descriptor(conn *grpc.ClientConn, domain string, entries ...string) pb.RateLimitResponse_Code {
 	h.Helper()
+	d := new(ratelimit.RateLimitDescriptor)
+	for i := 0; i < len(entries); i += 2 {
+		d.Entries = append(d.Entries, &ratelimit.RateLimitDescriptor_Entry{Key: entries[i], Value: entries[i+1]})
+	}
 	res, err := pb.NewRateLimitServiceClient(conn).ShouldRateLimit(context.Background(), &pb.RateLimitRequest{
-		Domain:      domain,
-		Descriptors: []*ratelimit.RateLimitDescriptor{{Entries: []*ratelimit.RateLimitDescriptor_Entry{{Key: key, Value: value}}}},
+		Domain: domain, Descriptors: []*ratelimit.RateLimitDescriptor{d},
 	})
 	if err != nil {
 		h.Fatal(err)
