@@ -7,8 +7,12 @@ import _ "embed"
 //
 // The text is the body of a function that returns a table: take, which returns
 // whether the charge fits and the cell afterwards; expires, carry, spent, capacity
-// and back, which takes back a charge; and how a cell is packed. It may use floor, min, max, sub, concat, pack, unpack and
-// MAX, which is [stint.MaxUnits]; every number in it stays below 2^53.
+// and back, which takes back a charge; and how a cell is packed: wide and narrow are
+// formats, and of a narrow value cell and tail its parts and size its length, where
+// all words are below and the first three params below1 to below3. What stands before
+// carry is take and expires and all that they need. The text may use floor, min, max,
+// sub, concat, pack, unpack and MAX, which is [stint.MaxUnits]; every number in it
+// stays below 2^53.
 type Twin interface {
 	// Lua is the text. Algorithms that count in the same cells have the same text.
 	Lua() string

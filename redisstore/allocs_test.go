@@ -13,10 +13,9 @@ import (
 )
 
 // allocations is the most that a request which has a call for itself allocates,
-// however many rules it has: the call's keys, its argument, the goroutine that
-// sends it, and the answer, which is the client library's. Requests that leave
-// together share them.
-const allocations = 4
+// however many rules it has: the call's keys, its argument, and the answer, which is
+// the client library's. Requests that leave together share them.
+const allocations = 3
 
 func TestAllocationsOfARequest(t *testing.T) {
 	server := redistest.Start(t)

@@ -102,7 +102,6 @@ func TestRequestsOfOneCall(t *testing.T) {
 			a.request.state.Store(sent)
 			b.requests = append(b.requests, a.request)
 		}
-		b.pack()
 		at, answer, err := s.ask(b)
 		b.deliver(s, at, answer, err)
 		for i, a := range all {

@@ -14,6 +14,9 @@ type home struct {
 	cells  stint.CellAlgorithm // nil for an algorithm of lists
 	packed []byte              // the policy in the script's argument, since left 0
 	width  int                 // bytes of an answer: a flag and some numbers
+	lone   *lone               // nil if no lone script can settle a charge
+	params []byte              // the policy in the argument of one
+	detour atomic.Int32        // how many charges do without one
 	since  atomic.Int64        // when this store first used the policy, on the clock of Redis; 0 before
 }
 
@@ -32,7 +35,7 @@ func (s *Store) home(p *stint.Policy) (*home, error) {
 	if h, ok := s.homes.Load(p); ok {
 		return h.(*home), nil
 	}
-	h, err := newHome(p)
+	h, err := s.newHome(p)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +54,7 @@ func (s *Store) home(p *stint.Policy) (*home, error) {
 	return h, nil
 }
 
-func newHome(p *stint.Policy) (*home, error) {
+func (s *Store) newHome(p *stint.Policy) (*home, error) {
 	id, err := twinOf(p.Algorithm)
 	if err != nil {
 		return nil, err
@@ -65,6 +68,11 @@ func newHome(p *stint.Policy) (*home, error) {
 		h.width = 1 + 8*h.cells.Words()
 	} else {
 		h.width = 1 + 8*4
+	}
+	if l := s.lones[id-1]; l != nil {
+		if h.params = l.params(&p.Params); h.params != nil {
+			h.lone = l
+		}
 	}
 	return h, nil
 }

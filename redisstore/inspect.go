@@ -69,11 +69,17 @@ func (s *Store) inspect() (Server, error) {
 	return found, nil
 }
 
-// teach sends the script to all servers, so that the first decisions need not wait
-// until it is compiled. One that may not be taught learns it from the first of them.
+// teach sends the scripts to all servers, so that the first decisions need not wait
+// until they are compiled. One that may not be taught learns it from the first of them.
 func (s *Store) teach(c rueidis.Client) {
 	for _, node := range c.Nodes() {
 		_ = do(node, node.B().ScriptLoad().Script(s.script.text).Build()).Error()
+		for _, l := range s.lones {
+			if l != nil {
+				_ = do(node, node.B().ScriptLoad().Script(l.one.text).Build()).Error()
+				_ = do(node, node.B().ScriptLoad().Script(l.few.text).Build()).Error()
+			}
+		}
 	}
 }
 

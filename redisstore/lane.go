@@ -1,9 +1,7 @@
 package redisstore
 
 import (
-	"encoding/binary"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 
@@ -16,8 +14,7 @@ type lane struct {
 
 	mu    sync.Mutex
 	queue []*request
-	calls int      // under way
-	idle  []*batch // as many as there were calls at once; none on a cluster, whose lanes are many
+	calls int // under way
 }
 
 // add puts a request into the queue and sees that it leaves.
@@ -42,7 +39,7 @@ func (l *lane) add(r *request) error {
 	}
 	l.mu.Unlock()
 	if start {
-		go l.run()
+		l.store.crew.send(l)
 	}
 	return nil
 }
@@ -62,31 +59,16 @@ func (l *lane) forget() {
 }
 
 // run makes calls until nobody waits.
-func (l *lane) run() {
+func (l *lane) run(b *batch) {
 	defer l.store.running.Done()
-	b := l.batch()
 	for l.load(b) {
-		b.pack()
 		at, answer, err := l.store.ask(b)
 		b.deliver(l.store, at, answer, err)
 	}
 }
 
-// batch returns a batch that nobody uses.
-func (l *lane) batch() *batch {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := len(l.idle)
-	if n == 0 {
-		return newBatch()
-	}
-	b := l.idle[n-1]
-	l.idle = l.idle[:n-1]
-	return b
-}
-
 // load takes as many requests from the queue as leave in one call, and marks them
-// as sent. Without any, the lane has one call less, and the batch is idle.
+// as sent. Without any, the lane has one call less.
 func (l *lane) load(b *batch) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,9 +89,6 @@ func (l *lane) load(b *batch) bool {
 	l.queue = append(l.queue[:0], l.queue[n:]...)
 	if len(b.requests) == 0 {
 		l.calls--
-		if len(l.store.lanes) == 1 {
-			l.idle = append(l.idle, b)
-		}
 		return false
 	}
 	return true
@@ -156,7 +135,7 @@ func (b *batch) fits(r *request, most int) bool {
 // client's.
 const keepLonger = 3_600_000
 
-// pack makes the script's keys and arguments.
+// pack makes the general script's keys and arguments.
 func (b *batch) pack() {
 	clear(b.index)
 	clear(b.policies)
@@ -174,6 +153,9 @@ func (b *batch) pack() {
 		i += len(r.asks)
 	}
 	b.packHead()
+	if b.formats != string(b.format) {
+		b.formats = string(b.format)
+	}
 }
 
 // packHead puts what all charges share in front of them.
@@ -281,12 +263,16 @@ func (b *batch) number(keys string) {
 // errAnswer means that what answered is not the script.
 var errAnswer = errors.New("an answer of another length than the script's")
 
-// ask calls the script and checks the length of its answer.
+// ask makes the call and checks the length of its answer.
 func (s *Store) ask(b *batch) (stint.Micros, string, error) {
-	if b.formats != string(b.format) {
-		b.formats = string(b.format)
+	answer, err := "", error(nil)
+	if l := b.lone(); l != nil {
+		answer, err = s.askLone(b, l)
 	}
-	answer, err := s.call(b.keys, string(b.arg), b.formats)
+	if answer == "" && err == nil {
+		b.pack()
+		answer, err = s.call(&s.script, b.keys, string(b.arg), b.formats)
+	}
 	if err != nil {
 		return 0, "", err
 	}
@@ -297,8 +283,7 @@ func (s *Store) ask(b *batch) (stint.Micros, string, error) {
 	if len(answer) != want {
 		return 0, "", unavailable(errAnswer)
 	}
-	at := stint.Micros(math.Float64frombits(binary.LittleEndian.Uint64([]byte(answer[:8]))))
-	return at, answer[8:], nil
+	return instant(answer), answer[8:], nil
 }
 
 // deliver gives each request its part of the answer.

@@ -1,8 +1,8 @@
 // Package redisstore keeps buckets in Redis or Valkey, for servers that share
 // their limits.
 //
-// All charges of a request are settled by one call of one script, at one instant
-// of the clock of Redis, all or none. Requests that come while a call is under way
+// All charges of a request are settled by one call of a script, at one instant of
+// the clock of Redis, all or none. Requests that come while a call is under way
 // leave together in the next one; there is no timer, and a request that comes
 // alone leaves at once. A call is never sent twice: one whose answer is missing may
 // have counted.
@@ -25,7 +25,8 @@ import (
 // [ErrUnavailable].
 type Store struct {
 	options Options
-	script  script
+	script  script  // the general one
+	lones   []*lone // of each twin, nil if it has none
 	link    link
 
 	homes    sync.Map // *stint.Policy → *home, for policies at home in another store
@@ -34,6 +35,7 @@ type Store struct {
 	callers  sync.Pool // *caller
 	requests sync.Pool
 	running  sync.WaitGroup // calls under way
+	crew     crew           // who makes them
 	closed   atomic.Bool
 }
 
@@ -45,7 +47,7 @@ func New(o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{options: o, script: newScript()}
+	s := &Store{options: o, script: newScript(), lones: newLones()}
 	s.link.options = o
 	n := 1
 	if o.Cluster {
@@ -78,6 +80,7 @@ func (s *Store) Close() {
 		}
 	}
 	s.running.Wait()
+	s.crew.close()
 }
 
 // Take implements [stint.Store]. now is ignored unless the options say that the
@@ -154,17 +157,17 @@ func (s *Store) lane(slot uint16) *lane {
 // each time.
 const retries = 6
 
-// call runs the script once. A call that was not run, because the server does not
+// call runs a script once. A call that was not run, because the server does not
 // know the script or has only a part of the keys, is repeated.
-func (s *Store) call(keys []string, args ...string) (string, error) {
+func (s *Store) call(t *script, keys []string, args ...string) (string, error) {
 	c, err := s.link.client()
 	if err != nil {
 		return "", err
 	}
-	answer, err := s.eval(c, keys, args)
+	answer, err := t.eval(c, keys, args)
 	for i := 0; i < retries && isTryAgain(err); i++ {
 		time.Sleep(time.Millisecond << i)
-		answer, err = s.eval(c, keys, args)
+		answer, err = t.eval(c, keys, args)
 	}
 	if err != nil {
 		s.link.refused(err)
@@ -174,11 +177,11 @@ func (s *Store) call(keys []string, args ...string) (string, error) {
 }
 
 // eval sends EVALSHA, and EVAL if the server does not know the script.
-func (s *Store) eval(c rueidis.Client, keys, args []string) (string, error) {
+func (s *script) eval(c rueidis.Client, keys, args []string) (string, error) {
 	n := int64(len(keys))
-	answer, err := do(c, c.B().Evalsha().Sha1(s.script.sha).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+	answer, err := do(c, c.B().Evalsha().Sha1(s.sha).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	if isNoScript(err) {
-		return do(c, c.B().Eval().Script(s.script.text).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
+		return do(c, c.B().Eval().Script(s.text).Numkeys(n).Key(keys...).Arg(args...).Build()).ToString()
 	}
 	return answer, err
 }

@@ -29,10 +29,16 @@ var frame string
 // adds it takes 48.
 const version = 0x40
 
-// script is the one text that Redis runs, and its name there.
+// script is a text that Redis runs, and its name there.
 type script struct{ text, sha string }
 
-// newScript puts the frame around the twins of all algorithms.
+// named returns the script of a text.
+func named(text string) script {
+	sum := sha1.Sum([]byte(text))
+	return script{text: text, sha: hex.EncodeToString(sum[:])}
+}
+
+// newScript returns the general script: it puts the frame around the twins of all algorithms.
 func newScript() script {
 	var b strings.Builder
 	b.WriteString(`-- Stint settles charges. It touches the keys it is given, and no others.
@@ -46,8 +52,7 @@ local pack, unpack = struct.pack, struct.unpack
 		fmt.Fprintf(&b, "if id == %d then\n%send\n", i+1, text)
 	}
 	b.WriteString("end\n\n" + frame)
-	sum := sha1.Sum([]byte(b.String()))
-	return script{text: b.String(), sha: hex.EncodeToString(sum[:])}
+	return named(b.String())
 }
 
 // twinOf returns the number of the algorithm's twin in the script.

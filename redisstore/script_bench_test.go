@@ -106,7 +106,6 @@ func benchmarkScript(b *testing.B, server *redistest.Server, c crowd) {
 		for range calls {
 			bt := batches[next%len(batches)]
 			next++
-			bt.pack()
 			if _, _, err := s.ask(bt); err != nil {
 				b.Fatal(err)
 			}
