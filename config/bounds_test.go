@@ -49,6 +49,7 @@ func hostile() map[string]string {
 		"list":            "rules: [" + strings.Repeat("1,", n/2) + "]",
 		"quotes":          strings.Repeat("''", n/2),
 		"documents":       strings.Repeat("---\n", n/4),
+		"full documents":  strings.Repeat("---\na: 1\n", maxTokens/4-1),
 		"text":            "a: " + strings.Repeat("x", n),
 		"literal":         "a: |\n" + strings.Repeat("  xx yy\n", n/8),
 		"variables":       "hash_key: \"" + strings.Repeat("${A:-}", n/6) + "\"\nrules: []",
@@ -75,6 +76,11 @@ func TestHostileFilesAreReadInBoundedTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestManyDocumentsAreNotParsed(t *testing.T) {
+	wantFault(t, strings.Repeat("---\na: 1\n", 17), "rules.yaml:33:1: more than 16 lines of ---: write one document to a file")
+	parseGood(t, "# rules\n---\nrules: []\n")
 }
 
 func TestAliasesAndMerges(t *testing.T) {

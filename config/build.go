@@ -34,7 +34,7 @@ func (b *builder) build(s *shape) {
 	b.file.DenyStatus = 429
 	if n := s.DenyStatus.n; n != nil {
 		if v := s.DenyStatus.v; v < 400 || v > 599 {
-			b.fault(n, "deny_status"+n.shown()+" is no status of a refusal", "write 429, 503 or another from 400 to 599")
+			b.fault(n, "deny_status"+n.Shown()+" is no status of a refusal", "write 429, 503 or another from 400 to 599")
 		}
 		b.file.DenyStatus = int(min(s.DenyStatus.v, 599))
 	}
@@ -50,18 +50,18 @@ func (b *builder) build(s *shape) {
 func (b *builder) keys(ks *names[key, *key]) {
 	for _, e := range ks.v {
 		k := &e.value
-		path := "keys." + e.key.value
+		path := "keys." + e.key.Value
 		b.put(path, e.key)
 		for name, w := range map[string]*word{"header": &k.Header, "query": &k.Query, "cookie": &k.Cookie, "param": &k.Param, "json": &k.JSON, "descriptor": &k.Descriptor} {
 			b.put(path+"."+name, w.n)
 		}
-		if k.n == nil || k.n.anyFaulty(make(map[*node]bool)) {
+		if k.n == nil || anyFaulty(k.n, make(map[*node]bool)) {
 			// It is told what is wrong with it; rules that name it are not wrong too.
 			k.Header, k.Query, k.Cookie, k.Param, k.JSON, k.Descriptor = word{v: "X-Unknown"}, word{}, word{}, word{}, word{}, word{}
-			e.key.faulty = true
+			e.key.Faulty = true
 		}
 		b.file.Spec.Keys = append(b.file.Spec.Keys, rules.Key{
-			Name: e.key.value, Header: k.Header.v, Query: k.Query.v, Cookie: k.Cookie.v, Param: k.Param.v, JSON: k.JSON.v,
+			Name: e.key.Value, Header: k.Header.v, Query: k.Query.v, Cookie: k.Cookie.v, Param: k.Param.v, JSON: k.JSON.v,
 			Descriptor: k.Descriptor.v, Secret: k.Secret.v,
 		})
 	}
@@ -70,13 +70,13 @@ func (b *builder) keys(ks *names[key, *key]) {
 // plans reads who is on which plan.
 func (b *builder) plans(p *plans) {
 	if p.n == nil {
-		if b.root.find("plans") != nil {
+		if b.root.Find("plans") != nil {
 			b.file.Spec.Plans = new(rules.Plans) // Rules that name a plan are not wrong too.
 		}
 		return
 	}
 	key := p.Key.v
-	if p.Key.n == nil && !p.n.anyFaulty(make(map[*node]bool)) {
+	if p.Key.n == nil && !anyFaulty(p.n, make(map[*node]bool)) {
 		b.fault(p.n, "plans has no key", "write key: and the name of the key whose values have plans")
 	}
 	b.put("plans", p.n)
@@ -84,14 +84,14 @@ func (b *builder) plans(p *plans) {
 	b.put("plans.of", firstOf(p.Of.n, p.File.n))
 	of := make(map[string]string, len(p.Of.v))
 	for _, e := range p.Of.v {
-		if e.key.value == "" || e.value.v == "" {
-			if !e.value.n.anyFaulty(make(map[*node]bool)) && e.value.n != nil {
+		if e.key.Value == "" || e.value.v == "" {
+			if !anyFaulty(e.value.n, make(map[*node]bool)) && e.value.n != nil {
 				b.fault(firstOf(e.value.n, e.key), "plans.of has an empty key or plan", "write key: plan")
 			}
 			continue
 		}
-		b.put("plans.of."+e.key.value, e.value.n)
-		of[e.key.value] = e.value.v
+		b.put("plans.of."+e.key.Value, e.value.n)
+		of[e.key.Value] = e.value.v
 	}
 	if p.File.n != nil {
 		b.csv(p.File, of)
@@ -112,16 +112,16 @@ func (b *builder) csv(w word, of map[string]string) {
 	path := b.beside(w.v)
 	data, message, hint := b.disk.read(path, maxCSVBytes)
 	if message != "" {
-		b.fault(w.n, "plans.file"+w.n.shown()+": "+message, hint)
+		b.fault(w.n, "plans.file"+w.n.Shown()+": "+message, hint)
 		return
 	}
-	before := len(b.list)
+	before := len(b.List)
 	t := &table{faults: b.faults, file: path, of: of, lines: make(map[string]int), plans: make(map[string]string)}
-	if w.n.filled {
-		t.file = filepath.Join(filepath.Dir(b.file.Path), w.n.raw)
+	if w.n.Filled {
+		t.file = filepath.Join(filepath.Dir(b.file.Path), w.n.Raw)
 	}
 	t.read(data)
-	if len(b.list) > before {
-		w.n.faulty = true
+	if len(b.List) > before {
+		w.n.Faulty = true
 	}
 }

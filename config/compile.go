@@ -18,10 +18,10 @@ func (b *builder) compile() {
 		if re, ok := errors.AsType[*rules.Error](one); ok {
 			faults = append(faults, re)
 		} else {
-			b.add(&Error{File: b.file.Path, Line: 1, Column: 1, Message: one.Error()})
+			b.Add(&Error{File: b.file.Path, Line: 1, Column: 1, Message: one.Error()})
 		}
 	}
-	written := len(b.list) > 0
+	written := len(b.List) > 0
 	var told []*Error
 	for _, re := range faults {
 		if e := b.placed(re, written); e != nil {
@@ -29,11 +29,11 @@ func (b *builder) compile() {
 		}
 	}
 	for _, e := range told {
-		b.add(e)
+		b.Add(e)
 	}
 	if err != nil {
-		if len(b.list) == 0 {
-			b.add(&Error{File: b.file.Path, Line: 1, Column: 1, Message: err.Error()})
+		if len(b.List) == 0 {
+			b.Add(&Error{File: b.file.Path, Line: 1, Column: 1, Message: err.Error()})
 		}
 		return
 	}
@@ -44,11 +44,11 @@ func (b *builder) compile() {
 		}
 	}
 	all := faultsOf(b.file.Path, b.file.Warnings)
-	b.file.Warnings = all.sorted()
+	b.file.Warnings = all.Sorted()
 }
 
 // faultsOf collects errors to be sorted.
-func faultsOf(file string, list []*Error) *faults { return &faults{file: file, list: list} }
+func faultsOf(file string, list []*Error) *faults { return &faults{File: file, List: list} }
 
 // joined is an error that holds several.
 type joined interface {
@@ -72,14 +72,14 @@ func split(err error) []error {
 // there, or holds what was wrong.
 func (b *builder) placed(re *rules.Error, written bool) *Error {
 	n, exact := b.place(re.Path)
-	if written && (!exact || n.anyFaulty(make(map[*node]bool))) {
+	if written && (!exact || anyFaulty(n, make(map[*node]bool))) {
 		return nil
 	}
 	message, hint := cutHint(b.withLines(re.Message))
-	for _, secret := range n.secrets(nil) {
-		message, hint = secret.redact(message), secret.redact(hint)
+	for _, secret := range secrets(n, nil) {
+		message, hint = redact(secret, message), redact(secret, hint)
 	}
-	return &Error{File: b.file.Path, Line: n.line, Column: n.column, Text: n.source(), Message: b.prefixOf(re) + message, Hint: hint}
+	return &Error{File: b.file.Path, Line: n.Line, Column: n.Column, Text: n.Source(), Message: b.prefixOf(re) + message, Hint: hint}
 }
 
 // rulePath finds how package rules names a rule.
@@ -89,7 +89,7 @@ func rulePath() *regexp.Regexp { return regexp.MustCompile(`rules\[\d+\]`) }
 func (b *builder) withLines(message string) string {
 	return rulePath().ReplaceAllStringFunc(message, func(path string) string {
 		if n := b.places[path]; n != nil {
-			return fmt.Sprintf("the rule in line %d", n.line)
+			return fmt.Sprintf("the rule in line %d", n.Line)
 		}
 		return path
 	})
@@ -116,30 +116,30 @@ func (b *builder) prefixOf(re *rules.Error) string {
 	if n == nil {
 		return ""
 	}
-	if id := n.find("id"); id == nil || strings.HasPrefix(re.Message, fmt.Sprintf("rule %q ", id.value)) {
+	if id := n.Find("id"); id == nil || strings.HasPrefix(re.Message, fmt.Sprintf("rule %q ", id.Value)) {
 		return ""
 	}
 	return rulePrefix(n)
 }
 
 // secrets appends the texts at n and below it that the environment has a part in.
-func (n *node) secrets(to []*node) []*node {
-	if n.filled {
+func secrets(n *node, to []*node) []*node {
+	if n.Filled {
 		to = append(to, n)
 	}
-	for _, item := range n.items {
-		to = item.secrets(to)
+	for _, item := range n.Items {
+		to = secrets(item, to)
 	}
-	for _, f := range n.fields {
-		to = f.value.secrets(f.key.secrets(to))
+	for _, f := range n.Fields {
+		to = secrets(f.Value, secrets(f.Key, to))
 	}
 	return to
 }
 
 // redact writes n as it stands in the file where s says its value.
-func (n *node) redact(s string) string {
-	if len(n.value) < 3 {
-		return strings.ReplaceAll(s, strconv.Quote(n.value), strconv.Quote(n.raw))
+func redact(n *node, s string) string {
+	if len(n.Value) < 3 {
+		return strings.ReplaceAll(s, strconv.Quote(n.Value), strconv.Quote(n.Raw))
 	}
-	return strings.ReplaceAll(s, n.value, n.raw)
+	return strings.ReplaceAll(s, n.Value, n.Raw)
 }

@@ -27,7 +27,7 @@ type table struct {
 }
 
 func (t *table) fault(line, column int, message, hint string) {
-	t.add(&Error{File: t.file, Line: line, Column: column, Message: message, Hint: hint})
+	t.Add(&Error{File: t.file, Line: line, Column: column, Message: message, Hint: hint})
 }
 
 func (t *table) read(data []byte) {

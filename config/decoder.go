@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // decoder reads nodes into the structs of shape.go. The structs' tags are:
@@ -57,23 +59,23 @@ func (t tag) within(outer string) tag {
 
 // fault adds a fault of n.
 func (d *decoder) fault(n *node, message, hint string) {
-	n.faulty = true
-	d.add(&Error{File: d.file, Line: n.line, Column: n.column, Text: n.source(), Message: d.rule + message, Hint: hint})
+	n.Faulty = true
+	d.Add(&Error{File: d.File, Line: n.Line, Column: n.Column, Text: n.Source(), Message: d.rule + message, Hint: hint})
 }
 
 // wrongKind says that n is not what the field called name wants.
 func (d *decoder) wrongKind(n *node, name, hint string) {
-	if n.kind == null {
+	if n.Kind == yamlfile.Null {
 		d.fault(n, name+" is empty", hint)
 		return
 	}
-	d.fault(n, name+n.shown()+" is "+n.kind.String(), hint)
+	d.fault(n, name+n.Shown()+" is "+n.Kind.String(), hint)
 }
 
 // read reads n into v, unless n was found to be wrong before or aliases repeat too
 // much.
 func (d *decoder) read(n *node, v value, t tag) {
-	if n.faulty && n.isScalar() {
+	if n.Faulty && n.IsScalar() {
 		return
 	}
 	if d.values++; d.values > maxValues {
@@ -83,7 +85,7 @@ func (d *decoder) read(n *node, v value, t tag) {
 		return
 	}
 	if t.secret == "value" || t.secret == "names" {
-		n.hide()
+		n.Hide()
 	}
 	v.set(d, n, t)
 }
@@ -91,7 +93,7 @@ func (d *decoder) read(n *node, v value, t tag) {
 // fields reads a mapping into the struct that v points to. Fields of embedded
 // structs count as v's own.
 func (d *decoder) fields(n *node, v any, t tag) bool {
-	if n.kind != mapping {
+	if n.Kind != yamlfile.Mapping {
 		hint := "write a mapping"
 		if t.name == "" {
 			hint = "write rules: with a list below it"
@@ -102,18 +104,18 @@ func (d *decoder) fields(n *node, v any, t tag) bool {
 	targets := make(map[string]target)
 	names := collect(reflect.ValueOf(v).Elem(), targets)
 	given := make(map[string]*node)
-	for _, f := range n.fields {
-		to, ok := targets[f.key.value]
+	for _, f := range n.Fields {
+		to, ok := targets[f.Key.Value]
 		switch {
-		case !ok && t.name == "" && strings.HasPrefix(f.key.value, "x-") && d.rule == "":
+		case !ok && t.name == "" && strings.HasPrefix(f.Key.Value, "x-") && d.rule == "":
 		case !ok:
-			d.unknown(f.key, t, names)
+			d.unknown(f.Key, t, names)
 		case given[to.tag.name] != nil:
-			d.twice(f.key, given[to.tag.name], t)
+			d.twice(f.Key, given[to.tag.name], t)
 		default:
-			given[to.tag.name] = f.key
-			to.tag.name = f.key.value
-			d.read(f.value, to.value, to.tag.within(t.name))
+			given[to.tag.name] = f.Key
+			to.tag.name = f.Key.Value
+			d.read(f.Value, to.value, to.tag.within(t.name))
 		}
 	}
 	return true
@@ -152,30 +154,30 @@ func collect(v reflect.Value, targets map[string]target) (names []string) {
 // unknown reports a field that does not exist.
 func (d *decoder) unknown(key *node, t tag, names []string) {
 	if t.secret == "fields" {
-		key.hide()
-		d.fault(key, t.name+" has no such field", "write "+oneOf(names))
+		key.Hide()
+		d.fault(key, t.name+" has no such field", "write "+yamlfile.OneOf(names))
 		return
 	}
 	where := ""
 	if t.name != "" {
 		where = " in " + t.name
 	}
-	d.fault(key, fmt.Sprintf("unknown field%s%s", key.shown(), where), suggest(key.value, names))
+	d.fault(key, fmt.Sprintf("unknown field%s%s", key.Shown(), where), suggest(key.Value, names))
 }
 
 // twice reports a field that was there before.
 func (d *decoder) twice(key, first *node, t tag) {
-	name := "the field" + key.shown()
+	name := "the field" + key.Shown()
 	switch {
-	case key.hidden:
+	case key.Hidden:
 		name = "a key"
-	case key.value != first.value:
-		name = fmt.Sprintf("the field%s, another name of%s,", key.shown(), first.shown())
+	case key.Value != first.Value:
+		name = fmt.Sprintf("the field%s, another name of%s,", key.Shown(), first.Shown())
 	}
 	if t.name != "" {
 		name += " in " + t.name
 	}
-	d.fault(key, name+" is given twice", fmt.Sprintf("leave it out here or in line %d", first.line))
+	d.fault(key, name+" is given twice", fmt.Sprintf("leave it out here or in line %d", first.Line))
 }
 
 // orFile names the whole file where there is no field.

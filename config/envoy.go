@@ -51,7 +51,7 @@ func (b *builder) envoy(e *envoy) {
 	switch w := &e.Descriptors; {
 	case w.n == nil:
 		if n := firstOf(e.MergeDomains.n, e.Algorithm.n, e.OnStoreFailure.n); n != nil {
-			b.fault(n, "envoy."+e.n.nameOf(n)+" is about descriptors, and there are none", "write descriptors: and the name of a file or a folder")
+			b.fault(n, "envoy."+nameOf(e.n, n)+" is about descriptors, and there are none", "write descriptors: and the name of a file or a folder")
 		}
 	case w.v == "":
 		b.fault(w.n, "envoy.descriptors is empty", "write the name of a file or a folder")
@@ -73,12 +73,12 @@ func (b *builder) descriptors(e *envoy) {
 	set, err := descriptors.Load(path, o)
 	for _, one := range split(err) {
 		if f, ok := errors.AsType[*descriptors.Error](one); ok {
-			b.add((*Error)(f))
+			b.Add(f)
 		} else {
 			b.fault(e.Descriptors.n, "envoy.descriptors: "+one.Error(), "")
 		}
 	}
 	if b.file.Envoy.Set = set; err != nil {
-		e.Descriptors.n.faulty = true
+		e.Descriptors.n.Faulty = true
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/stint-dev/stint/internal/yamlfile"
 	"github.com/stint-dev/stint/rules"
 )
 
@@ -76,25 +77,25 @@ func load(path string, o Options) (*File, []source, error) {
 }
 
 func parse(name string, data []byte, o Options, disk *disk) (*File, error) {
-	found := &faults{file: name}
+	found := &faults{File: name}
 	if len(data) > maxBytes {
 		message, hint := tooLarge(int64(len(data)), maxBytes)
 		return nil, Errors{{File: name, Message: message, Hint: hint}}
 	}
 	root := (&reader{faults: found, env: o.Env}).read(data)
 	if root == nil {
-		return nil, found.sorted()
+		return nil, found.Sorted()
 	}
-	if root.kind == null {
-		found.add(&Error{File: name, Line: 1, Column: 1, Message: "no rules: the file is empty", Hint: "write rules: [] to let everything through"})
-		return nil, found.sorted()
+	if root.Kind == yamlfile.Null {
+		found.Add(&Error{File: name, Line: 1, Column: 1, Message: "no rules: the file is empty", Hint: "write rules: [] to let everything through"})
+		return nil, found.Sorted()
 	}
-	if n := root.find("descriptors"); n != nil && root.find("domain") != nil && root.find("rules") == nil {
-		found.add(&Error{
-			File: name, Line: n.line, Column: n.column, Message: "this is a file with limits of descriptors, not one of rules",
+	if n := root.Find("descriptors"); n != nil && root.Find("domain") != nil && root.Find("rules") == nil {
+		found.Add(&Error{
+			File: name, Line: n.Line, Column: n.Column, Message: "this is a file with limits of descriptors, not one of rules",
 			Hint: "name it in one of rules: envoy: { descriptors: " + filepath.Base(name) + " }",
 		})
-		return nil, found.sorted()
+		return nil, found.Sorted()
 	}
 	var written shape
 	d := &decoder{faults: found}
@@ -102,11 +103,11 @@ func parse(name string, data []byte, o Options, disk *disk) (*File, error) {
 		b := &builder{decoder: d, disk: disk, root: root, file: &File{Path: name}, places: make(map[string]*node), checkStore: o.CheckStore}
 		b.build(&written)
 		b.compile()
-		if len(found.list) == 0 {
+		if len(found.List) == 0 {
 			return b.file, nil
 		}
 	}
-	return nil, found.sorted()
+	return nil, found.Sorted()
 }
 
 // Changed names the settings that differ between f and old and take effect only

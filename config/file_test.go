@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/yamlfile"
 	"github.com/stint-dev/stint/rules"
 )
 
@@ -352,15 +353,15 @@ func TestAllFaultsAtOnceInOrder(t *testing.T) {
 	}
 	_, err := Parse("f", []byte(b.String()), Options{})
 	var errs Errors
-	if !errors.As(err, &errs) || len(errs) != maxFaults+1 {
-		t.Fatalf("%d faults, want %d and one that counts the rest", len(errs), maxFaults)
+	if !errors.As(err, &errs) || len(errs) != yamlfile.MaxFaults+1 {
+		t.Fatalf("%d faults, want %d and one that counts the rest", len(errs), yamlfile.MaxFaults)
 	}
-	for i, e := range errs[:maxFaults] {
+	for i, e := range errs[:yamlfile.MaxFaults] {
 		if e.Line != i+2 {
 			t.Fatalf("fault %d is in line %d", i, e.Line)
 		}
 	}
-	if got := errs[maxFaults].Error(); got != "f: and 50 more faults" {
+	if got := errs[yamlfile.MaxFaults].Error(); got != "f: and 50 more faults" {
 		t.Error(got)
 	}
 	var one *Error

@@ -64,7 +64,7 @@ func FuzzPlansFile(f *testing.F) {
 	f.Add("key,plan\na,free\n")
 	f.Add("\"a\"\"b\",x\n# c\n,")
 	f.Fuzz(func(t *testing.T, s string) {
-		tb := &table{faults: &faults{file: "r"}, file: "f", of: make(map[string]string), lines: make(map[string]int), plans: make(map[string]string)}
+		tb := &table{faults: &faults{File: "r"}, file: "f", of: make(map[string]string), lines: make(map[string]int), plans: make(map[string]string)}
 		tb.read([]byte(s))
 		for k, p := range tb.of {
 			if k == "" || p == "" {

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // Listen is where a server listens. An empty address is off.
@@ -54,13 +56,13 @@ func ParseAddress(s string) (string, error) {
 		if isPort(s) {
 			return "", fmt.Errorf("%q is a port only: write :%s", s, s)
 		}
-		return "", fmt.Errorf("%q is no address to listen on: write one such as :8080 or 127.0.0.1:9090", cut(s))
+		return "", fmt.Errorf("%q is no address to listen on: write one such as :8080 or 127.0.0.1:9090", yamlfile.Cut(s))
 	}
 	if !isPort(port) {
-		return "", fmt.Errorf("%q has no port from 0 to 65535: write one such as :8080", cut(s))
+		return "", fmt.Errorf("%q has no port from 0 to 65535: write one such as :8080", yamlfile.Cut(s))
 	}
 	if strings.ContainsAny(host, " /@") {
-		return "", fmt.Errorf("%q is no address to listen on: write one such as :8080 or 127.0.0.1:9090", cut(s))
+		return "", fmt.Errorf("%q is no address to listen on: write one such as :8080 or 127.0.0.1:9090", yamlfile.Cut(s))
 	}
 	return s, nil
 }
@@ -87,16 +89,16 @@ func ParseUpstream(s string) (Upstream, error) {
 		return Upstream{}, errors.New(`"" is no http or https URL: ` + hint)
 	case err != nil || u.Scheme != "http" && u.Scheme != "https":
 		if _, _, err := net.SplitHostPort(s); err == nil {
-			return Upstream{}, fmt.Errorf("%q is no http or https URL: write http://%s", cut(s), cut(s))
+			return Upstream{}, fmt.Errorf("%q is no http or https URL: write http://%s", yamlfile.Cut(s), yamlfile.Cut(s))
 		}
-		return Upstream{}, fmt.Errorf("%q is no http or https URL: %s", cut(s), hint)
+		return Upstream{}, fmt.Errorf("%q is no http or https URL: %s", yamlfile.Cut(s), hint)
 	case u.Hostname() == "":
-		return Upstream{}, fmt.Errorf("%q has no host: %s", cut(s), hint)
+		return Upstream{}, fmt.Errorf("%q has no host: %s", yamlfile.Cut(s), hint)
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		return Upstream{}, fmt.Errorf("%q goes on behind its path: leave out what follows ? or #", cut(s))
+		return Upstream{}, fmt.Errorf("%q goes on behind its path: leave out what follows ? or #", yamlfile.Cut(s))
 	}
 	if port := u.Port(); port != "" && !isPort(port) {
-		return Upstream{}, fmt.Errorf("%q has no port from 0 to 65535: %s", cut(s), hint)
+		return Upstream{}, fmt.Errorf("%q has no port from 0 to 65535: %s", yamlfile.Cut(s), hint)
 	}
 	return Upstream{URL: u}, nil
 }

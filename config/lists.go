@@ -1,6 +1,10 @@
 package config
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
+)
 
 // entry is one name of a mapping whose names are free, and what is under it.
 type entry[T any] struct {
@@ -18,27 +22,27 @@ type names[T any, P interface {
 }
 
 func (m *names[T, P]) set(d *decoder, n *node, t tag) {
-	if n.kind != mapping {
+	if n.Kind != yamlfile.Mapping {
 		d.wrongKind(n, t.name, cmp.Or(t.hint, "write a mapping"))
 		return
 	}
 	m.n = n
-	seen := make(map[string]*node, len(n.fields))
-	for _, f := range n.fields {
-		if f.key.faulty {
+	seen := make(map[string]*node, len(n.Fields))
+	for _, f := range n.Fields {
+		if f.Key.Faulty {
 			continue
 		}
-		if first := seen[f.key.value]; first != nil {
-			d.twice(f.key, first, t)
+		if first := seen[f.Key.Value]; first != nil {
+			d.twice(f.Key, first, t)
 			continue
 		}
-		seen[f.key.value] = f.key
-		e := entry[T]{key: f.key}
+		seen[f.Key.Value] = f.Key
+		e := entry[T]{key: f.Key}
 		inner := t
 		if t.secret != "names" {
-			inner.name = t.name + "." + cut(f.key.raw)
+			inner.name = t.name + "." + yamlfile.Cut(f.Key.Raw)
 		}
-		d.read(f.value, P(&e.value), inner)
+		d.read(f.Value, P(&e.value), inner)
 		m.v = append(m.v, e)
 	}
 }
@@ -53,12 +57,12 @@ type many[T any, P interface {
 }
 
 func (m *many[T, P]) set(d *decoder, n *node, t tag) {
-	if n.kind != list {
+	if n.Kind != yamlfile.List {
 		d.wrongKind(n, t.name, cmp.Or(t.hint, "write a list"))
 		return
 	}
-	m.n, m.v = n, make([]T, len(n.items))
-	for i, item := range n.items {
+	m.n, m.v = n, make([]T, len(n.Items))
+	for i, item := range n.Items {
 		d.read(item, P(&m.v[i]), t)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // rate is the fields that make a limit, one way or another.
@@ -27,7 +28,7 @@ type amount struct {
 
 func (a *amount) set(d *decoder, n *node, t tag) {
 	switch {
-	case n.kind == mapping:
+	case n.Kind == yamlfile.Mapping:
 		a.n, a.nested = n, new(rate)
 		if !d.fields(n, a.nested, t) {
 			a.n = nil
@@ -37,7 +38,7 @@ func (a *amount) set(d *decoder, n *node, t tag) {
 		if a.number.set(d, n, t); a.number.n != nil {
 			a.n = n
 		}
-	case n.kind == text:
+	case n.Kind == yamlfile.Text:
 		if l, ok := d.sentence(n); ok {
 			a.n, a.sentence = n, l
 		}
@@ -51,14 +52,14 @@ func (a *amount) isSentence() bool { return a.n != nil && a.nested == nil && a.n
 
 // sentence reads a limit written as one.
 func (d *decoder) sentence(n *node) (stint.Limit, bool) {
-	l, err := stint.ParseLimit(n.value)
+	l, err := stint.ParseLimit(n.Value)
 	switch {
 	case err == nil:
 		return l, true
-	case n.filled || n.hidden:
-		d.fault(n, "limit"+n.shown()+" is none once the environment is filled in", `it must read like "100 per minute, burst 20"`)
-	case len(n.value) > maxShown:
-		d.fault(n, "limit"+n.shown()+" is none", `write it like "100 per minute, burst 20"`)
+	case n.Filled || n.Hidden:
+		d.fault(n, "limit"+n.Shown()+" is none once the environment is filled in", `it must read like "100 per minute, burst 20"`)
+	case len(n.Value) > yamlfile.MaxShown:
+		d.fault(n, "limit"+n.Shown()+" is none", `write it like "100 per minute, burst 20"`)
 	default:
 		message, hint := cutHint(err.Error())
 		if !beginsHint(": " + hint) {
@@ -77,15 +78,15 @@ func (r *rate) given() bool {
 // limit makes a limit of the fields. at is the mapping they are in; it says false
 // after a fault, also an earlier one.
 func (r *rate) limit(d *decoder, at *node) (stint.Limit, bool) {
-	for _, f := range at.fields {
-		if isRateField(f.key.value) && f.value.anyFaulty(make(map[*node]bool)) {
+	for _, f := range at.Fields {
+		if isRateField(f.Key.Value) && anyFaulty(f.Value, make(map[*node]bool)) {
 			return stint.Limit{}, false
 		}
 	}
 	switch {
 	case r.Limit.nested != nil:
 		if n := firstOf(r.Window.n, r.Burst.n, r.Capacity.n, r.RefillPerSec.n); n != nil {
-			d.fault(n, "limit is a mapping, and "+at.nameOf(n)+" stands beside it", "write it into the mapping")
+			d.fault(n, "limit is a mapping, and "+nameOf(at, n)+" stands beside it", "write it into the mapping")
 			return stint.Limit{}, false
 		}
 		return r.Limit.nested.limit(d, r.Limit.n)
@@ -96,11 +97,11 @@ func (r *rate) limit(d *decoder, at *node) (stint.Limit, bool) {
 	case r.Limit.n != nil:
 		return r.counted(d, at)
 	}
-	if at.misspelt() {
+	if misspelt(at) {
 		return stint.Limit{}, false
 	}
 	if n := firstOf(r.Window.n, r.Burst.n); n != nil {
-		d.fault(n, at.nameOf(n)+n.shown()+" without limit", "write limit beside it")
+		d.fault(n, nameOf(at, n)+n.Shown()+" without limit", "write limit beside it")
 	} else {
 		d.fault(at, "no limit", `write limit: 100 per minute`)
 	}
@@ -110,14 +111,14 @@ func (r *rate) limit(d *decoder, at *node) (stint.Limit, bool) {
 // bucket is capacity with refill_per_sec.
 func (r *rate) bucket(d *decoder, at *node) (stint.Limit, bool) {
 	if n := firstOf(r.Limit.n, r.Window.n, r.Burst.n); n != nil {
-		d.fault(n, at.nameOf(n)+n.shown()+" beside capacity and refill_per_sec", "leave out one or the other")
+		d.fault(n, nameOf(at, n)+n.Shown()+" beside capacity and refill_per_sec", "leave out one or the other")
 		return stint.Limit{}, false
 	}
 	switch {
 	case r.RefillPerSec.n == nil:
-		d.fault(r.Capacity.n, "capacity"+r.Capacity.n.shown()+" without refill_per_sec", "write refill_per_sec beside it")
+		d.fault(r.Capacity.n, "capacity"+r.Capacity.n.Shown()+" without refill_per_sec", "write refill_per_sec beside it")
 	case r.Capacity.n == nil:
-		d.fault(r.RefillPerSec.n, "refill_per_sec"+r.RefillPerSec.n.shown()+" without capacity", "write capacity beside it")
+		d.fault(r.RefillPerSec.n, "refill_per_sec"+r.RefillPerSec.n.Shown()+" without capacity", "write capacity beside it")
 	case r.Capacity.v == 0:
 		d.fault(r.Capacity.n, "capacity 0 lets nothing through", "write at least 1, or limit: 0 per minute to refuse everything")
 	default:
@@ -135,11 +136,11 @@ func (r *rate) bucket(d *decoder, at *node) (stint.Limit, bool) {
 func (r *rate) sentence(d *decoder, at *node) (stint.Limit, bool) {
 	l := r.Limit.sentence
 	if n := r.Window.n; n != nil {
-		d.fault(n, at.nameOf(n)+n.shown()+" beside a limit that has its own window", "leave out one of them")
+		d.fault(n, nameOf(at, n)+n.Shown()+" beside a limit that has its own window", "leave out one of them")
 		return stint.Limit{}, false
 	}
 	if n := r.Burst.n; n != nil && l.Burst != 0 {
-		d.fault(n, "burst"+n.shown()+" beside a limit that has its own burst", "leave out one of them")
+		d.fault(n, "burst"+n.Shown()+" beside a limit that has its own burst", "leave out one of them")
 		return stint.Limit{}, false
 	}
 	return r.withBurst(d, l)
@@ -149,10 +150,10 @@ func (r *rate) sentence(d *decoder, at *node) (stint.Limit, bool) {
 func (r *rate) counted(d *decoder, at *node) (stint.Limit, bool) {
 	if r.Window.n == nil {
 		n := r.Limit.n
-		if at.misspelt() {
+		if misspelt(at) {
 			return stint.Limit{}, false
 		}
-		d.fault(n, "limit"+n.shown()+" has no window", fmt.Sprintf("write window: 1m beside it, or limit: %s per minute", orShown(n, n.value, "100")))
+		d.fault(n, "limit"+n.Shown()+" has no window", fmt.Sprintf("write window: 1m beside it, or limit: %s per minute", orShown(n, n.Value, "100")))
 		return stint.Limit{}, false
 	}
 	return r.withBurst(d, stint.Limit{Count: r.Limit.number.v, Window: r.Window.v})
@@ -172,8 +173,8 @@ func (r *rate) withBurst(d *decoder, l stint.Limit) (stint.Limit, bool) {
 
 // misspelt says whether n has a field that is not known: what seems to be missing
 // may be there under a wrong name.
-func (n *node) misspelt() bool {
-	return slices.ContainsFunc(n.fields, func(f field) bool { return f.key.faulty })
+func misspelt(n *node) bool {
+	return slices.ContainsFunc(n.Fields, func(f yamlfile.Field) bool { return f.Key.Faulty })
 }
 
 // isRateField says whether name is a field of rate.
@@ -186,10 +187,10 @@ func isRateField(name string) bool {
 }
 
 // nameOf is the name under which v stands in n.
-func (n *node) nameOf(v *node) string {
-	for _, f := range n.fields {
-		if f.value == v {
-			return cut(f.key.raw)
+func nameOf(n, v *node) string {
+	for _, f := range n.Fields {
+		if f.Value == v {
+			return yamlfile.Cut(f.Key.Raw)
 		}
 	}
 	return ""
@@ -221,20 +222,20 @@ type quota struct {
 
 func (q *quota) set(d *decoder, n *node, t tag) {
 	q.n = n
-	switch n.kind {
-	case mapping:
+	switch n.Kind {
+	case yamlfile.Mapping:
 		var r rate
 		if d.fields(n, &r, t) {
 			q.limit, q.ok = r.limit(d, n)
 		}
-	case text:
-		if !isNumeric(n) || n.filled {
+	case yamlfile.Text:
+		if !isNumeric(n) || n.Filled {
 			q.limit, q.ok = d.sentence(n)
 			return
 		}
 		fallthrough
-	case number:
-		d.fault(n, t.name+n.shown()+" has no window", fmt.Sprintf("write %s per minute", orShown(n, n.raw, "100")))
+	case yamlfile.Number:
+		d.fault(n, t.name+n.Shown()+" has no window", fmt.Sprintf("write %s per minute", orShown(n, n.Raw, "100")))
 	default:
 		d.wrongKind(n, t.name, `write it like "100 per minute, burst 20"`)
 	}

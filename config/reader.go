@@ -1,113 +1,91 @@
 package config
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
-// reader turns the bytes of a file into nodes.
+// Bounds of a rules file.
+const (
+	maxBytes   = 1 << 20
+	maxTokens  = 300_000
+	maxDepth   = 64
+	maxEntries = 5000    // of one mapping in block style
+	maxValues  = 300_000 // read, those repeated by aliases included
+)
+
+// reader reads the nodes of a rules file.
 type reader struct {
 	*faults
-	env     func(string) (string, bool)
-	anchors map[string]*node
-	merged  int
+	env func(string) (string, bool)
 }
 
-// read returns the file's only document, nil if something is wrong with it. An
-// empty document is a null.
+// read returns the file's only document, nil if it cannot be read.
 func (r *reader) read(data []byte) *node {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if !r.checkBytes(data) {
-		return nil
-	}
-	src := strings.ReplaceAll(strings.ReplaceAll(string(data), "\r\n", "\n"), "\r", "\n")
-	tokens := lexer.Tokenize(src)
-	if message, hint, at := new(bounds).check(tokens); at != nil {
-		r.at(at.Position, "", message, hint)
-		return nil
-	}
-	file, err := parseTokens(tokens)
-	if err != nil {
-		r.syntax(src, err)
-		return nil
-	}
-	return r.document(file)
+	y := yamlfile.Reader{Faults: r.faults, Name: r.File, Dialect: yamlfile.Dialect{
+		Bounds: yamlfile.Bounds{
+			Tokens: maxTokens, Depth: maxDepth, Entries: maxEntries,
+			TokensHint:  fmt.Sprintf("at most %d words and signs", maxTokens),
+			EntriesHint: "write long lists of keys into a CSV file: plans: { key: …, file: keys.csv }",
+		},
+		OneDocument:  "write one document to a file",
+		Scalar:       r.scalar,
+		UnknownAlias: unknownAlias,
+		Syntax:       syntax,
+	}}
+	return y.Read(data)
 }
 
-// checkBytes refuses what is no text.
-func (r *reader) checkBytes(data []byte) bool {
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		r.add(&Error{File: r.file, Line: 1, Column: 1, Message: "the file is UTF-16", Hint: "save it as UTF-8"})
-		return false
-	}
-	line, column := 1, 1
-	for i := 0; i < len(data); {
-		c, size := utf8.DecodeRune(data[i:])
-		if c == utf8.RuneError && size == 1 {
-			r.add(&Error{File: r.file, Line: line, Column: column, Message: fmt.Sprintf("the byte %#02x is no UTF-8", data[i]), Hint: "save the file as UTF-8"})
-			return false
-		}
-		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
-			r.add(&Error{File: r.file, Line: line, Column: column, Message: fmt.Sprintf("the control character %#02x", c), Hint: "leave it out"})
-			return false
-		}
-		i += size
-		column++
-		if c == '\n' || c == '\r' && !bytes.HasPrefix(data[i:], []byte("\n")) {
-			line, column = line+1, 1
-		}
-	}
-	return true
-}
-
-// parseTokens is the YAML parser, whose panics are errors here: what it is given
-// is anybody's file.
-func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
-	defer func() {
-		if recover() != nil {
-			file, err = nil, errors.New("not readable as YAML")
-		}
-	}()
-	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-}
-
-// syntax reports an error of the YAML parser in our form.
-func (r *reader) syntax(src string, err error) {
-	var se *yaml.SyntaxError
-	if !errors.As(err, &se) || se.Token == nil || se.Token.Position == nil {
-		r.add(&Error{File: r.file, Line: 1, Column: 1, Message: "the file is not YAML"})
+// scalar puts the environment into a text.
+func (r *reader) scalar(n *node) {
+	if n.Kind != yamlfile.Text {
 		return
 	}
-	at := *se.Token.Position
-	if strings.Contains(se.Message, "'\t'") {
-		if column := tabColumn(src, at.Line); column > 0 {
-			at.Column = column
-		}
-		r.at(&at, "", "a tab in the indentation", "write spaces")
+	if r.fill(n); n.Plain && !n.Filled && looksNumeric(n.Raw) {
+		n.Kind = yamlfile.Number // The parser takes 1e6 and what passes 64 bits for text.
+	}
+}
+
+func (r *reader) fill(n *node) {
+	value, used, fault, part := fill(n.Raw, r.env)
+	n.Value, n.Filled = value, used
+	if fault == "" {
 		return
 	}
-	shown, _, _ := strings.Cut(strings.TrimSpace(se.Token.Value), "\n")
-	if strings.Contains(se.Message, "quoted") || !strings.Contains(lineOf(src, at.Line), shown) || utf8.RuneCountInString(shown) > 20 {
+	hint := "write ${NAME}, or $${ for a plain ${"
+	if strings.HasSuffix(fault, "is not set") {
+		hint = "set it, or write ${NAME:-default}"
+	}
+	n.Value, n.Filled, n.Faulty = "", true, true
+	part = yamlfile.Cut(part)
+	r.Add(&Error{File: r.File, Line: n.Line, Column: n.Column, Text: part, Message: strconv.Quote(part) + ": " + fault, Hint: hint})
+}
+
+// unknownAlias says what to write instead of an alias of nothing.
+func unknownAlias(name string) string {
+	return "write text that begins with * in quotes, or &" + yamlfile.Cut(name) + " before the value that is meant"
+}
+
+// syntax puts an error of the YAML parser into our words.
+func syntax(line string, e *yaml.SyntaxError) (shown, message, hint string) {
+	shown, _, _ = strings.Cut(strings.TrimSpace(e.Token.Value), "\n")
+	if strings.Contains(e.Message, "quoted") || !strings.Contains(line, shown) || utf8.RuneCountInString(shown) > 20 {
 		shown = ""
 	}
-	if strings.HasPrefix(shown, "*") || strings.HasPrefix(se.Token.Origin, "*") || se.Token.Type == token.AliasType {
-		r.at(&at, shown, "not YAML: a * that begins no name", "write text that begins with * in quotes")
-		return
+	if strings.HasPrefix(shown, "*") || strings.HasPrefix(e.Token.Origin, "*") || e.Token.Type == token.AliasType {
+		return shown, "not YAML: a * that begins no name", "write text that begins with * in quotes"
 	}
-	hint := ""
-	if strings.HasSuffix(se.Message, "must be specified") && strings.Contains(lineOf(src, at.Line), "${") {
+	if strings.HasSuffix(e.Message, "must be specified") && strings.Contains(line, "${") {
 		hint = `write "${NAME}" in quotes where it is inside of { } or [ ]`
 	}
-	r.at(&at, shown, "not YAML: "+plainWords(se.Message), hint)
+	return shown, "not YAML: " + plainWords(e.Message), hint
 }
 
 // plainWords makes one lower-case line of the parser's message.
@@ -121,48 +99,5 @@ func plainWords(message string) string {
 	case message == "value is not allowed in this context", message == "non-map value is specified":
 		return "this does not belong here, check the indentation"
 	}
-	return cut(message)
-}
-
-// tabColumn is the column of the first tab in a line of src, 0 if it has none.
-func tabColumn(src string, line int) int {
-	return 1 + strings.IndexByte(lineOf(src, line), '\t')
-}
-
-// lineOf is a line of src, from 1.
-func lineOf(src string, line int) string {
-	for ; line > 1; line-- {
-		_, src, _ = strings.Cut(src, "\n")
-	}
-	src, _, _ = strings.Cut(src, "\n")
-	return src
-}
-
-// at adds a fault at a token's position.
-func (r *reader) at(p *token.Position, shown, message, hint string) {
-	r.add(&Error{File: r.file, Line: p.Line, Column: max(p.Column, 1), Text: shown, Message: message, Hint: hint})
-}
-
-// document returns the only document of the file.
-func (r *reader) document(file *ast.File) *node {
-	var body ast.Node
-	for i, doc := range file.Docs {
-		if i > 0 && doc.Body != nil {
-			place := doc.Body.GetToken().Position
-			if doc.Start != nil {
-				place = doc.Start.Position
-			}
-			r.at(place, "---", "a second document", "write one document to a file")
-			return nil
-		}
-		if i == 0 {
-			body = doc.Body
-		}
-	}
-	before := len(r.list)
-	n := r.node(body)
-	if len(r.list) > before && n == nil {
-		return nil
-	}
-	return n
+	return yamlfile.Cut(message)
 }

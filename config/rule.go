@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // rule is one rule as it is written.
@@ -54,8 +56,8 @@ func (q *queue) set(d *decoder, n *node, t tag) {
 func (r *rule) set(d *decoder, n *node, _ tag) {
 	r.n = n
 	d.rule = rulePrefix(n)
-	if n.kind == mapping {
-		if a := n.find("algorithm"); a != nil && a.value == "concurrency" {
+	if n.Kind == yamlfile.Mapping {
+		if a := n.Find("algorithm"); a != nil && a.Value == "concurrency" {
 			d.fault(a, `algorithm "concurrency" comes in a later version`, "write another one")
 		}
 		if !d.fields(n, &r.ruleFields, tag{}) {
@@ -71,8 +73,8 @@ func (r *rule) set(d *decoder, n *node, _ tag) {
 
 // rulePrefix names a rule at the start of a message.
 func rulePrefix(n *node) string {
-	if id := n.find("id"); id != nil && (id.kind == text || id.kind == number) && id.raw != "" {
-		return fmt.Sprintf("rule%s: ", id.shown())
+	if id := n.Find("id"); id != nil && (id.Kind == yamlfile.Text || id.Kind == yamlfile.Number) && id.Raw != "" {
+		return fmt.Sprintf("rule%s: ", id.Shown())
 	}
 	return "rule without id: "
 }
@@ -114,7 +116,7 @@ type values struct {
 
 func (v *values) set(d *decoder, n *node, t tag) {
 	v.n = n
-	if n.kind != mapping {
+	if n.Kind != yamlfile.Mapping {
 		var present words
 		present.set(d, n, t)
 		for _, w := range present.v {
@@ -123,33 +125,33 @@ func (v *values) set(d *decoder, n *node, t tag) {
 		return
 	}
 	seen := make(map[string]*node)
-	for _, f := range n.fields {
-		name := strings.ToLower(f.key.value)
+	for _, f := range n.Fields {
+		name := strings.ToLower(f.Key.Value)
 		if first := seen[name]; first != nil {
-			d.twice(f.key, first, t)
+			d.twice(f.Key, first, t)
 			continue
 		}
-		seen[name] = f.key
-		if items, ok := v.items(d, f, t.name+"."+cut(f.key.raw)); ok {
-			v.v = append(v.v, entry[[]*node]{f.key, items})
+		seen[name] = f.Key
+		if items, ok := v.items(d, f, t.name+"."+yamlfile.Cut(f.Key.Raw)); ok {
+			v.v = append(v.v, entry[[]*node]{f.Key, items})
 		}
 	}
 }
 
 // items returns the values under one name, numbers and the like included.
-func (v *values) items(d *decoder, f field, name string) ([]*node, bool) {
-	items := []*node{f.value}
-	if f.value.kind == list {
-		items = f.value.items
+func (v *values) items(d *decoder, f yamlfile.Field, name string) ([]*node, bool) {
+	items := []*node{f.Value}
+	if f.Value.Kind == yamlfile.List {
+		items = f.Value.Items
 	}
 	for _, item := range items {
 		switch {
-		case item.faulty:
+		case item.Faulty:
 			return nil, false
-		case item.kind == null:
+		case item.Kind == yamlfile.Null:
 			d.fault(item, name+" is empty", "write a value, or [] to ask only that it is there")
 			return nil, false
-		case !item.isScalar():
+		case !item.IsScalar():
 			d.wrongKind(item, name, "write a value or a list of values")
 			return nil, false
 		}

@@ -8,14 +8,15 @@ import (
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/internal/clientip"
+	"github.com/stint-dev/stint/internal/yamlfile"
 	"github.com/stint-dev/stint/rules"
 )
 
 // rules reads the list of rules.
 func (b *builder) rules(rs *many[rule, *rule]) {
-	n := b.root.find("rules")
+	n := b.root.Find("rules")
 	switch {
-	case n == nil && (b.root.find("envoy") != nil || b.file.Listen.RESP != ""):
+	case n == nil && (b.root.Find("envoy") != nil || b.file.Listen.RESP != ""):
 		return // Those who ask there bring their own limits.
 	case n == nil:
 		b.fault(b.root, "no rules", "write rules: with a list below, or rules: [] to let everything through")
@@ -69,7 +70,7 @@ func (b *builder) limits(r *rule, path string) []stint.Limit {
 		}
 		l, ok := r.limit(b.decoder, r.n)
 		if !ok {
-			r.n.faulty = true
+			r.n.Faulty = true
 			return nil
 		}
 		at := firstOf(r.Limit.n, r.Capacity.n)
@@ -78,7 +79,7 @@ func (b *builder) limits(r *rule, path string) []stint.Limit {
 		return []stint.Limit{l}
 	}
 	if n := firstOf(r.Limit.n, r.Window.n, r.Burst.n, r.Capacity.n, r.RefillPerSec.n); n != nil {
-		b.fault(n, r.n.nameOf(n)+n.shown()+" beside limits", "write it into the list")
+		b.fault(n, nameOf(r.n, n)+n.Shown()+" beside limits", "write it into the list")
 	}
 	b.put(path+".limits", r.Limits.n)
 	var all []stint.Limit
@@ -99,9 +100,9 @@ func (b *builder) tiers(ps *names[quota, *quota], path string) map[string]stint.
 	b.put(path+".plans", ps.n)
 	of := make(map[string]stint.Limit, len(ps.v))
 	for _, e := range ps.v {
-		b.put(path+".plans."+e.key.value, e.value.n)
+		b.put(path+".plans."+e.key.Value, e.value.n)
 		if e.value.ok {
-			of[e.key.value] = e.value.limit
+			of[e.key.Value] = e.value.limit
 		}
 	}
 	return of
@@ -131,9 +132,9 @@ func (b *builder) match(m *match, path string) rules.Match {
 
 // noEmptyLists refuses conditions that no value fulfils, or any, as one reads it.
 func (b *builder) noEmptyLists(match *node) {
-	for _, f := range match.fields {
-		if f.value.kind == list && len(f.value.items) == 0 {
-			b.fault(f.value, "match."+cut(f.key.raw)+" is an empty list", "leave it out")
+	for _, f := range match.Fields {
+		if f.Value.Kind == yamlfile.List && len(f.Value.Items) == 0 {
+			b.fault(f.Value, "match."+yamlfile.Cut(f.Key.Raw)+" is an empty list", "leave it out")
 		}
 	}
 }
@@ -145,13 +146,13 @@ func (b *builder) values(v *values, path string) map[string][]string {
 	b.put(path, v.n)
 	of := make(map[string][]string, len(v.v))
 	for _, e := range v.v {
-		b.put(path+"."+e.key.value, e.key)
+		b.put(path+"."+e.key.Value, e.key)
 		var texts []string
 		for i, n := range e.value {
-			b.put(fmt.Sprintf("%s.%s[%d]", path, e.key.value, i), n)
-			texts = append(texts, n.value)
+			b.put(fmt.Sprintf("%s.%s[%d]", path, e.key.Value, i), n)
+			texts = append(texts, n.Value)
 		}
-		of[e.key.value] = texts
+		of[e.key.Value] = texts
 	}
 	return of
 }
@@ -165,10 +166,10 @@ func (b *builder) networks(w *words, path string) []netip.Prefix {
 		if err := o.Trust(one.v); err != nil || len(o.TrustedProxies) != 1 {
 			hint := `write a network such as "10.0.0.0/8" or an address such as "10.0.0.5"`
 			var fe *clientip.FieldError
-			if errors.As(err, &fe) && !one.n.filled && !strings.Contains(fe.Hint, "private") {
+			if errors.As(err, &fe) && !one.n.Filled && !strings.Contains(fe.Hint, "private") {
 				hint = fe.Hint
 			}
-			b.fault(one.n, "match.ip"+one.n.shown(), hint)
+			b.fault(one.n, "match.ip"+one.n.Shown(), hint)
 			continue
 		}
 		b.put(fmt.Sprintf("%s[%d]", path, len(all)), one.n)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/yamlfile"
 	"github.com/stint-dev/stint/rules"
 )
 
@@ -20,21 +21,21 @@ type word struct {
 }
 
 func (w *word) set(d *decoder, n *node, t tag) {
-	if n.kind != text {
+	if n.Kind != yamlfile.Text {
 		hint := "write text"
 		if len(t.words) > 0 {
-			hint = "write " + oneOf(t.words)
-		} else if n.kind == number || n.kind == boolean {
+			hint = "write " + yamlfile.OneOf(t.words)
+		} else if n.Kind == yamlfile.Number || n.Kind == yamlfile.Boolean {
 			hint = "write it in quotes"
 		}
 		d.wrongKind(n, t.name, hint)
 		return
 	}
-	if len(t.words) > 0 && !slices.Contains(t.words, n.value) {
-		d.fault(n, fmt.Sprintf("%s%s is not known", t.name, n.shown()), rules.DidYouMean(n.value, t.words))
+	if len(t.words) > 0 && !slices.Contains(t.words, n.Value) {
+		d.fault(n, fmt.Sprintf("%s%s is not known", t.name, n.Shown()), rules.DidYouMean(n.Value, t.words))
 		return
 	}
-	w.n, w.v = n, n.value
+	w.n, w.v = n, n.Value
 }
 
 // words are texts: one, or a list of them.
@@ -46,8 +47,8 @@ type words struct {
 func (w *words) set(d *decoder, n *node, t tag) {
 	w.n = n
 	items := []*node{n}
-	if n.kind == list {
-		items = n.items
+	if n.Kind == yamlfile.List {
+		items = n.Items
 	}
 	for _, item := range items {
 		var one word
@@ -85,16 +86,16 @@ func (d *decoder) wholeNumber(n *node, name string) (int64, bool) {
 		d.wrongKind(n, name, "write a whole number without quotes")
 		return 0, false
 	}
-	digits := strings.ReplaceAll(n.value, "_", "")
+	digits := strings.ReplaceAll(n.Value, "_", "")
 	negative := strings.HasPrefix(digits, "-")
 	v, err := strconv.ParseInt(digits, 10, 64)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
-		d.fault(n, name+n.shown()+" is not a whole number", "write digits only, such as 100 or 1_000")
+		d.fault(n, name+n.Shown()+" is not a whole number", "write digits only, such as 100 or 1_000")
 	case negative && v != 0:
-		d.fault(n, name+n.shown()+" is negative", notNegative(name))
+		d.fault(n, name+n.Shown()+" is negative", notNegative(name))
 	case v > stint.MaxUnits:
-		d.fault(n, name+n.shown()+" is too large", fmt.Sprintf("at most %d", stint.MaxUnits))
+		d.fault(n, name+n.Shown()+" is too large", fmt.Sprintf("at most %d", stint.MaxUnits))
 	default:
 		return v, true
 	}
@@ -112,7 +113,7 @@ func notNegative(name string) string {
 // without quotes and looks like one, perhaps once the environment has filled it
 // in.
 func isNumeric(n *node) bool {
-	return n.kind == number || n.kind == text && n.plain && n.filled && looksNumeric(n.value)
+	return n.Kind == yamlfile.Number || n.Kind == yamlfile.Text && n.Plain && n.Filled && looksNumeric(n.Value)
 }
 
 // looksNumeric says whether s is written as numbers are.
@@ -130,11 +131,11 @@ type toggle struct {
 }
 
 func (f *toggle) set(d *decoder, n *node, t tag) {
-	v := n.value
-	if n.kind == boolean {
+	v := n.Value
+	if n.Kind == yamlfile.Boolean {
 		v = strings.ToLower(v)
 	}
-	if n.kind != boolean && (n.kind != text || !n.plain || !n.filled) || v != "true" && v != "false" {
+	if n.Kind != yamlfile.Boolean && (n.Kind != yamlfile.Text || !n.Plain || !n.Filled) || v != "true" && v != "false" {
 		d.wrongKind(n, t.name, "write true or false")
 		return
 	}
@@ -148,20 +149,20 @@ type span struct {
 }
 
 func (s *span) set(d *decoder, n *node, t tag) {
-	if !n.isScalar() || n.kind == null || n.kind == boolean {
+	if !n.IsScalar() || n.Kind == yamlfile.Null || n.Kind == yamlfile.Boolean {
 		d.wrongKind(n, t.name, "write a duration such as 10s or 1m30s")
 		return
 	}
-	v, err := time.ParseDuration(n.value)
+	v, err := time.ParseDuration(n.Value)
 	switch {
-	case isDigits(n.value):
-		d.fault(n, fmt.Sprintf("%s%s has no unit", t.name, n.shown()), "write "+orShown(n, n.value+"s", "10s"))
+	case isDigits(n.Value):
+		d.fault(n, fmt.Sprintf("%s%s has no unit", t.name, n.Shown()), "write "+orShown(n, n.Value+"s", "10s"))
 	case err != nil:
-		d.fault(n, fmt.Sprintf("%s%s is not a duration", t.name, n.shown()), durationHint(n))
+		d.fault(n, fmt.Sprintf("%s%s is not a duration", t.name, n.Shown()), durationHint(n))
 	case v <= 0:
-		d.fault(n, fmt.Sprintf("%s%s is not longer than 0", t.name, n.shown()), "write a duration such as 10s or 1m30s")
+		d.fault(n, fmt.Sprintf("%s%s is not longer than 0", t.name, n.Shown()), "write a duration such as 10s or 1m30s")
 	case v%time.Microsecond != 0:
-		d.fault(n, fmt.Sprintf("%s%s is not a whole number of microseconds", t.name, n.shown()), "write it in us or longer units")
+		d.fault(n, fmt.Sprintf("%s%s is not a whole number of microseconds", t.name, n.Shown()), "write it in us or longer units")
 	default:
 		s.n, s.v = n, v
 	}
@@ -174,7 +175,7 @@ func isDigits(s string) bool {
 
 // orShown returns s, or instead where s would show what n hides.
 func orShown(n *node, s, instead string) string {
-	if n.hidden || n.filled {
+	if n.Hidden || n.Filled {
 		return instead
 	}
 	return s
@@ -184,10 +185,10 @@ func orShown(n *node, s, instead string) string {
 // understood, to be told what they are in a duration.
 func durationHint(n *node) string {
 	const hint = "write a duration such as 10s or 1m30s"
-	if n.hidden || n.filled || len(n.value) > maxShown {
+	if n.Hidden || n.Filled || len(n.Value) > yamlfile.MaxShown {
 		return hint
 	}
-	plain := strings.ToLower(strings.ReplaceAll(n.value, " ", ""))
+	plain := strings.ToLower(strings.ReplaceAll(n.Value, " ", ""))
 	if v, err := stint.ParseWindow(plain); err == nil {
 		return "write " + durationText(v)
 	}
@@ -220,16 +221,16 @@ func (c *decimal) set(d *decoder, n *node, t tag) {
 		d.wrongKind(n, t.name, "write a number such as 1.67")
 		return
 	}
-	units, over, err := parseDecimal(n.value)
+	units, over, err := parseDecimal(n.Value)
 	switch {
 	case err != nil:
-		d.fault(n, fmt.Sprintf("%s%s is not a number", t.name, n.shown()), "write digits, and up to nine of them behind a point, such as 1.67")
+		d.fault(n, fmt.Sprintf("%s%s is not a number", t.name, n.Shown()), "write digits, and up to nine of them behind a point, such as 1.67")
 	case units < 0:
-		d.fault(n, fmt.Sprintf("%s%s is negative", t.name, n.shown()), "write a number above 0")
+		d.fault(n, fmt.Sprintf("%s%s is negative", t.name, n.Shown()), "write a number above 0")
 	case units == 0:
-		d.fault(n, fmt.Sprintf("%s%s never fills the bucket again", t.name, n.shown()), "write a number above 0, or limit: 0 per minute to refuse everything")
+		d.fault(n, fmt.Sprintf("%s%s never fills the bucket again", t.name, n.Shown()), "write a number above 0, or limit: 0 per minute to refuse everything")
 	case units > stint.MaxUnits:
-		d.fault(n, fmt.Sprintf("%s%s is too large or too precise", t.name, n.shown()), fmt.Sprintf("at most %d with the point left out", stint.MaxUnits))
+		d.fault(n, fmt.Sprintf("%s%s is too large or too precise", t.name, n.Shown()), fmt.Sprintf("at most %d with the point left out", stint.MaxUnits))
 	default:
 		c.n, c.units, c.over = n, units, over
 	}
@@ -256,6 +257,6 @@ func parseDecimal(s string) (units, over int64, err error) {
 type later struct{}
 
 func (*later) set(d *decoder, n *node, t tag) {
-	n.hide()
+	n.Hide()
 	d.fault(n, t.name+" comes in a later version", cmp.Or(t.hint, "leave it out"))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stint-dev/stint/internal/clientip"
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // upstream reads the server behind the gateway.
@@ -19,11 +20,11 @@ func (b *builder) upstream(s *shape) {
 	u, err := ParseUpstream(s.Upstream.v)
 	if err != nil {
 		message, hint := cutHint(err.Error())
-		if n.filled {
-			message = strconv.Quote(cut(n.raw)) + " is no http or https URL once the environment is filled in"
+		if n.Filled {
+			message = strconv.Quote(yamlfile.Cut(n.Raw)) + " is no http or https URL once the environment is filled in"
 		}
-		if strings.Contains(n.raw, "@") {
-			n.hide()
+		if strings.Contains(n.Raw, "@") {
+			n.Hide()
 		}
 		b.fault(n, "upstream "+message, hint)
 		return
@@ -55,11 +56,11 @@ func (b *builder) listen(l *listen) {
 				continue
 			}
 			n := firstOf(one.w.n, other.w.n, l.n)
-			b.fault(n, "listen."+other.name+" and listen."+one.name+" are both "+strconv.Quote(cut(n.raw)), "give each a port of its own")
+			b.fault(n, "listen."+other.name+" and listen."+one.name+" are both "+strconv.Quote(yamlfile.Cut(n.Raw)), "give each a port of its own")
 		}
 	}
-	if b.root.find("upstream") == nil && l.Gateway.n != nil && l.Gateway.v != "" {
-		b.fault(l.Gateway.n, "listen.gateway"+l.Gateway.n.shown()+" has no upstream to pass requests on to", "write upstream: http://127.0.0.1:3000, or upstream: demo")
+	if b.root.Find("upstream") == nil && l.Gateway.n != nil && l.Gateway.v != "" {
+		b.fault(l.Gateway.n, "listen.gateway"+l.Gateway.n.Shown()+" has no upstream to pass requests on to", "write upstream: http://127.0.0.1:3000, or upstream: demo")
 	}
 }
 
@@ -73,8 +74,8 @@ func (b *builder) address(w *word, name, def string) string {
 	}
 	addr, err := ParseAddress(w.v)
 	switch {
-	case err != nil && w.n.filled:
-		b.fault(w.n, name+w.n.shown()+" is no address once the environment is filled in", `it must read like ":8080" or "127.0.0.1:9090"`)
+	case err != nil && w.n.Filled:
+		b.fault(w.n, name+w.n.Shown()+" is no address once the environment is filled in", `it must read like ":8080" or "127.0.0.1:9090"`)
 	case err != nil:
 		message, hint := cutHint(err.Error())
 		b.fault(w.n, name+" "+message, hint)
@@ -96,7 +97,7 @@ func (b *builder) addresses(s *shape) {
 	if c.Header.n != nil {
 		b.file.ClientHeader = c.Header.v
 		if _, err := clientip.New(clientip.Options{Header: c.Header.v}); err != nil || c.Header.v == "" {
-			b.fault(c.Header.n, "client_ip.header"+c.Header.n.shown()+" is not the name of one header", "write one such as X-Forwarded-For, X-Real-IP or Forwarded")
+			b.fault(c.Header.n, "client_ip.header"+c.Header.n.Shown()+" is not the name of one header", "write one such as X-Forwarded-For, X-Real-IP or Forwarded")
 		}
 	}
 	b.file.Spec.IPv4Prefix = b.prefix(&c.IPv4Prefix, "client_ip.ipv4_prefix", 32, 32)
@@ -107,33 +108,33 @@ func (b *builder) addresses(s *shape) {
 func (b *builder) trust(s *shape) {
 	for _, w := range s.TrustedProxies.v {
 		if p, err := netip.ParsePrefix(w.v); err == nil && p.Bits() == 0 {
-			b.warn(w.n, "trusted_proxies"+w.n.shown()+" lets any client choose its address", "write the networks of your proxies")
+			b.warn(w.n, "trusted_proxies"+w.n.Shown()+" lets any client choose its address", "write the networks of your proxies")
 		}
 	}
 	if h := s.ClientIP.Header.n; h != nil && s.TrustedProxies.n == nil {
-		b.warn(h, "client_ip.header"+h.shown()+" is never read, since nobody is trusted to write it", "name your proxies in trusted_proxies")
+		b.warn(h, "client_ip.header"+h.Shown()+" is never read, since nobody is trusted to write it", "name your proxies in trusted_proxies")
 	}
 }
 
 // warn adds a warning about n.
 func (b *builder) warn(n *node, message, hint string) {
-	b.file.Warnings = append(b.file.Warnings, &Error{File: b.decoder.file, Line: n.line, Column: n.column, Text: n.source(), Message: message, Hint: hint})
+	b.file.Warnings = append(b.file.Warnings, &Error{File: b.file.Path, Line: n.Line, Column: n.Column, Text: n.Source(), Message: message, Hint: hint})
 }
 
 // clientIP reports a fault that package clientip found.
 func (b *builder) clientIP(n *node, err error) {
 	var fe *clientip.FieldError
-	if errors.As(err, &fe) && !n.filled {
-		b.fault(n, "trusted_proxies"+n.shown(), fe.Hint)
+	if errors.As(err, &fe) && !n.Filled {
+		b.fault(n, "trusted_proxies"+n.Shown(), fe.Hint)
 		return
 	}
-	b.fault(n, "trusted_proxies"+n.shown()+" is no network", `write one such as "10.0.0.0/8", an address, private or unix`)
+	b.fault(n, "trusted_proxies"+n.Shown()+" is no network", `write one such as "10.0.0.0/8", an address, private or unix`)
 }
 
 // prefix reads a number of bits; 0 means def.
 func (b *builder) prefix(w *whole, name string, def, most int) int {
 	if w.n != nil && (w.v < 1 || w.v > int64(most)) {
-		b.fault(w.n, name+w.n.shown()+" is out of range", fmt.Sprintf("write a number from 1 to %d, or leave it out for %d", most, def))
+		b.fault(w.n, name+w.n.Shown()+" is out of range", fmt.Sprintf("write a number from 1 to %d, or leave it out for %d", most, def))
 		return 0
 	}
 	return int(w.v)
@@ -141,10 +142,10 @@ func (b *builder) prefix(w *whole, name string, def, most int) int {
 
 func (b *builder) headers(w *words) {
 	b.file.Headers = []string{"x-ratelimit", "ietf"}
-	if w.n == nil || w.n.faulty {
+	if w.n == nil || w.n.Faulty {
 		return
 	}
-	if w.n.kind == list && len(w.n.items) == 0 {
+	if w.n.Kind == yamlfile.List && len(w.n.Items) == 0 {
 		b.fault(w.n, "headers is an empty list", "write none to send none")
 		return
 	}
@@ -164,7 +165,7 @@ func (b *builder) headers(w *words) {
 }
 
 func (b *builder) hashKey(w *word) {
-	b.put("hash_key", firstOf(w.n, b.root.find("keys")))
+	b.put("hash_key", firstOf(w.n, b.root.Find("keys")))
 	if w.n == nil {
 		return
 	}

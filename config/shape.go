@@ -1,5 +1,7 @@
 package config
 
+import "github.com/stint-dev/stint/internal/yamlfile"
+
 // shape is the file as it is written. The schema is made of the same structs.
 type shape struct {
 	Listen         listen            `yaml:"listen" doc:"Where to listen. An empty address switches a listener off."`
@@ -33,7 +35,7 @@ type listenFields struct {
 }
 
 func (l *listen) set(d *decoder, n *node, t tag) {
-	if n.isScalar() {
+	if n.IsScalar() {
 		d.wrongKind(n, t.name, `write a mapping such as { gateway: ":8080" }`)
 		return
 	}
@@ -62,7 +64,7 @@ type envoyFields struct {
 }
 
 func (e *envoy) set(d *decoder, n *node, t tag) {
-	if n.isScalar() {
+	if n.IsScalar() {
 		d.wrongKind(n, t.name, "write a mapping such as { descriptors: limits.yaml }")
 		return
 	}
@@ -110,7 +112,7 @@ type keyFields struct {
 }
 
 func (k *key) set(d *decoder, n *node, t tag) {
-	if n.kind == text {
+	if n.Kind == yamlfile.Text {
 		d.wrongKind(n, t.name, "write a mapping such as { header: X-Api-Key }")
 		return
 	}

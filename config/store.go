@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // Store is where the counts are kept: in the memory of the process, or in Redis.
@@ -79,7 +81,7 @@ func ParseStore(s string) (Store, error) {
 	case strings.ContainsAny(s, "@:"):
 		return Store{}, errors.New("is no URL: " + storeHint)
 	}
-	return Store{}, fmt.Errorf("%q is not known: %s", cut(s), storeHint)
+	return Store{}, fmt.Errorf("%q is not known: %s", yamlfile.Cut(s), storeHint)
 }
 
 // same says whether s and other are the same store with the same options.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // store is where counts are kept, as it is written.
@@ -32,7 +34,7 @@ type memoryFields struct {
 }
 
 func (m *memory) set(d *decoder, n *node, t tag) {
-	if n.kind == null {
+	if n.Kind == yamlfile.Null {
 		m.n = n
 		return
 	}
@@ -70,8 +72,8 @@ const (
 )
 
 func (r *redis) set(d *decoder, n *node, t tag) {
-	if n.isScalar() {
-		n.hide() // It may be a URL.
+	if n.IsScalar() {
+		n.Hide() // It may be a URL.
 		d.wrongKind(n, t.name, "write a mapping such as { url: redis://127.0.0.1:6379 }")
 		return
 	}
@@ -79,7 +81,7 @@ func (r *redis) set(d *decoder, n *node, t tag) {
 		return
 	}
 	r.n = n
-	if n.find("url") == nil && !n.misspelt() {
+	if n.Find("url") == nil && !misspelt(n) {
 		d.fault(n, t.name+" has no url", "write one such as url: redis://127.0.0.1:6379")
 	}
 	d.counted(&r.Failures, t.name+".failures", "would never ask Redis", "for 5")
@@ -94,12 +96,12 @@ type spanOrOff struct {
 }
 
 func (s *spanOrOff) set(d *decoder, n *node, t tag) {
-	if n.kind == text && n.value == "off" {
+	if n.Kind == yamlfile.Text && n.Value == "off" {
 		s.n, s.off = n, true
 		return
 	}
 	if s.span.set(d, n, t); s.v > maxShield {
-		d.fault(n, t.name+n.shown()+" is too long", "at most 1h, or off")
+		d.fault(n, t.name+n.Shown()+" is too long", "at most 1h, or off")
 		s.v = 0
 	}
 }
@@ -111,9 +113,9 @@ func (d *decoder) counted(w *whole, name, zero, instead string) {
 	case w.n == nil:
 		return
 	case w.v == 0:
-		d.fault(w.n, name+w.n.shown()+" "+zero, "write at least 1, or leave it out "+instead)
+		d.fault(w.n, name+w.n.Shown()+" "+zero, "write at least 1, or leave it out "+instead)
 	case w.v > maxCount:
-		d.fault(w.n, name+w.n.shown()+" is too large", fmt.Sprintf("at most %d", maxCount))
+		d.fault(w.n, name+w.n.Shown()+" is too large", fmt.Sprintf("at most %d", maxCount))
 	default:
 		return
 	}
@@ -126,12 +128,12 @@ func (r *redis) prefix(d *decoder, name string) {
 	switch {
 	case n == nil:
 		return
-	case n.value == "":
+	case n.Value == "":
 		d.fault(n, name+" is empty", "write one, or leave it out for stint:")
-	case strings.ContainsAny(n.value, "{}"):
-		d.fault(n, name+n.shown()+" has a brace", "write it without: a cluster places keys by what is in braces")
-	case len(n.value) > maxStorePrefix:
-		d.fault(n, name+n.shown()+" is too long", fmt.Sprintf("at most %d bytes", maxStorePrefix))
+	case strings.ContainsAny(n.Value, "{}"):
+		d.fault(n, name+n.Shown()+" has a brace", "write it without: a cluster places keys by what is in braces")
+	case len(n.Value) > maxStorePrefix:
+		d.fault(n, name+n.Shown()+" is too long", fmt.Sprintf("at most %d bytes", maxStorePrefix))
 	default:
 		return
 	}
@@ -153,7 +155,7 @@ func (u *storeURL) set(d *decoder, n *node, t tag) {
 }
 
 func (s *store) set(d *decoder, n *node, t tag) {
-	if n.kind == mapping {
+	if n.Kind == yamlfile.Mapping {
 		if d.fields(n, &s.storeFields, t) {
 			s.n, s.url = n, s.Redis.URL.n
 		}
@@ -166,15 +168,15 @@ func (s *store) set(d *decoder, n *node, t tag) {
 	parsed, err := ParseStore(w.v)
 	if err != nil {
 		message, hint := cutHint(err.Error())
-		if n.filled && !strings.Contains(w.v, "://") {
-			message, hint = strings.TrimSpace(n.shown()+" is not known once the environment is filled in"), storeHint
+		if n.Filled && !strings.Contains(w.v, "://") {
+			message, hint = strings.TrimSpace(n.Shown()+" is not known once the environment is filled in"), storeHint
 		}
-		n.hide()
+		n.Hide()
 		d.fault(n, t.name+" "+message, hint)
 		return
 	}
 	if s.n = n; parsed.Redis != nil {
-		n.hide()
+		n.Hide()
 		s.url, s.Redis.URL.word = n, w
 	}
 }
@@ -202,10 +204,10 @@ func (b *builder) store(s *store, check func(Store) error) {
 		return
 	}
 	name := "store"
-	if s.n.kind == mapping {
+	if s.n.Kind == yamlfile.Mapping {
 		name = "store.redis.url"
 	}
-	if showsSecrets(err.Error(), s.url.value) {
+	if showsSecrets(err.Error(), s.url.Value) {
 		b.fault(s.url, name+" is no URL of a store", storeURLHint)
 		return
 	}

@@ -45,12 +45,3 @@ func suggest(name string, known []string) string {
 	}
 	return rules.DidYouMean(name, known)
 }
-
-// oneOf joins words to "a, b or c".
-func oneOf(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}

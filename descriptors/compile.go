@@ -6,18 +6,19 @@ import (
 	"strings"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // compiler builds a set, file by file.
 type compiler struct {
-	faults   faults
+	faults   yamlfile.Faults
 	set      *Set
 	policies map[policyKey]*stint.Policy
 	places   map[string]string // of domains
 	nodes    int
 	values   int
 
-	reader *reader // of the file at hand
+	reader *yamlfile.Reader // of the file at hand
 	domain *Domain
 	way    []step
 }
@@ -35,8 +36,8 @@ func newCompiler(o Options) *compiler {
 
 // done returns the set, or all that is wrong.
 func (c *compiler) done() (*Set, error) {
-	if err := c.faults.err(); err != nil {
-		return nil, err
+	if len(c.faults.List) > 0 {
+		return nil, c.faults.Sorted()
 	}
 	return c.set, nil
 }
@@ -44,18 +45,19 @@ func (c *compiler) done() (*Set, error) {
 // file adds one file.
 func (c *compiler) file(name string, data []byte) {
 	c.set.files = append(c.set.files, name)
-	c.reader = &reader{faults: &c.faults, file: name}
-	root := c.reader.read(data)
-	if root == nil {
+	c.reader = newReader(name, &c.faults)
+	before := len(c.faults.List)
+	root := c.reader.Read(data)
+	if root == nil || len(c.faults.List) > before {
 		return
 	}
-	switch root.kind {
-	case null:
+	switch root.Kind {
+	case yamlfile.Null:
 		c.fault(root, "the file is empty", "write domain: NAME and descriptors: below it")
 		return
-	case mapping:
+	case yamlfile.Mapping:
 	default:
-		c.fault(root, "the file is "+root.kind.String(), "write domain: NAME and descriptors: below it")
+		c.fault(root, "the file is "+root.Kind.String(), "write domain: NAME and descriptors: below it")
 		return
 	}
 	f := c.fields(root, "domain", "descriptors")
@@ -65,11 +67,11 @@ func (c *compiler) file(name string, data []byte) {
 }
 
 // fault adds a fault at a node of the file at hand.
-func (c *compiler) fault(n *node, message, hint string) { c.reader.fault(n, message, hint) }
+func (c *compiler) fault(n *node, message, hint string) { c.reader.Fault(n, message, hint) }
 
 // place is where a node stands.
 func (c *compiler) place(n *node) string {
-	return fmt.Sprintf("%s:%d:%d", c.reader.file, n.line, n.column)
+	return fmt.Sprintf("%s:%d:%d", c.reader.Name, n.Line, n.Column)
 }
 
 // enter opens the domain of a file. After a fault it opens one that is thrown away,
@@ -87,7 +89,7 @@ func (c *compiler) enter(root, n *node) {
 	known, there := c.set.domains[name]
 	switch {
 	case there && !c.set.options.MergeDomains:
-		c.fault(n, fmt.Sprintf("the domain %s is there twice: first at %s", quote(name), c.places[name]), "write its descriptors into one file")
+		c.fault(n, fmt.Sprintf("the domain %s is there twice: first at %s", yamlfile.Quote(name), c.places[name]), "write its descriptors into one file")
 	case there:
 		c.domain = known
 	default:
@@ -99,16 +101,16 @@ func (c *compiler) enter(root, n *node) {
 // descriptors adds a list of descriptors below a node.
 func (c *compiler) descriptors(n *node, below *branch) {
 	switch {
-	case n == nil || n.kind == null:
+	case n == nil || n.Kind == yamlfile.Null:
 		return
-	case n.kind != list:
-		c.fault(n, "descriptors: "+n.shown(), "write a list: - key: NAME")
+	case n.Kind != yamlfile.List:
+		c.fault(n, "descriptors: "+shown(n), "write a list: - key: NAME")
 		return
 	case len(c.way) >= MaxDepth:
 		c.fault(n, fmt.Sprintf("descriptors nested more than %d deep", MaxDepth), "")
 		return
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		if c.nodes++; c.nodes > MaxDescriptors {
 			if c.nodes == MaxDescriptors+1 {
 				c.fault(item, fmt.Sprintf("more than %d descriptors", MaxDescriptors), "use wildcards, or a key without a value")
@@ -121,8 +123,8 @@ func (c *compiler) descriptors(n *node, below *branch) {
 
 // descriptor adds one descriptor and what is in it.
 func (c *compiler) descriptor(n *node, below *branch) {
-	if n.kind != mapping {
-		c.fault(n, "a descriptor is "+n.kind.String(), "write - key: NAME")
+	if n.Kind != yamlfile.Mapping {
+		c.fault(n, "a descriptor is "+n.Kind.String(), "write - key: NAME")
 		return
 	}
 	f := c.fields(n, "key", "value", "rate_limit", "descriptors", "shadow_mode", "quota_mode",
@@ -137,9 +139,9 @@ func (c *compiler) descriptor(n *node, below *branch) {
 	}
 	at, fresh := below.put(s)
 	if !fresh {
-		what := "the key " + quote(s.key) + " without a value"
+		what := "the key " + yamlfile.Quote(s.key) + " without a value"
 		if s.kind != anyStep {
-			what = "the key " + quote(s.key) + " with the value " + quote(s.value)
+			what = "the key " + yamlfile.Quote(s.key) + " with the value " + yamlfile.Quote(s.value)
 		}
 		c.fault(n, what+" is there twice: first at "+at.place, "write one of them")
 		at = new(branch) // What is below is checked all the same.
@@ -163,7 +165,7 @@ func (c *compiler) step(n *node, f map[string]*node) (step, bool) {
 	key, ok := c.word(f["key"], "key")
 	s := step{key: key, kind: anyStep}
 	v := f["value"]
-	if v == nil || v.kind == null || v.isScalar() && v.raw == "" {
+	if v == nil || v.Kind == yamlfile.Null || v.IsScalar() && v.Raw == "" {
 		return s, ok
 	}
 	value, valueOK := c.word(v, "value")
@@ -177,16 +179,16 @@ func (c *compiler) step(n *node, f map[string]*node) (step, bool) {
 // fields returns the fields of a mapping by name, and faults those it should not
 // have and those that are there twice.
 func (c *compiler) fields(n *node, known ...string) map[string]*node {
-	f := make(map[string]*node, len(n.fields))
-	for _, e := range n.fields {
-		name := e.key.raw
+	f := make(map[string]*node, len(n.Fields))
+	for _, e := range n.Fields {
+		name := e.Key.Raw
 		switch {
 		case f[name] != nil:
-			c.fault(e.key, name+" is there twice", "write one of them")
+			c.fault(e.Key, name+" is there twice", "write one of them")
 		case !slices.Contains(known, name):
-			c.fault(e.key, "unknown field "+quote(name), elsewhere(name, known))
+			c.fault(e.Key, "unknown field "+yamlfile.Quote(name), elsewhere(name, known))
 		default:
-			f[name] = e.value
+			f[name] = e.Value
 		}
 	}
 	return f

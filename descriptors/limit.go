@@ -8,6 +8,7 @@ import (
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/algo"
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // units are the units of time. A month is 30 days and a year is 365, always; like
@@ -35,16 +36,16 @@ func (c *compiler) rateLimit(f map[string]*node) *Rule {
 		Metadata: c.metadata(f["metadata"]), id: id,
 	}
 	n := f["rate_limit"]
-	if n == nil || n.kind == null {
+	if n == nil || n.Kind == yamlfile.Null {
 		return nil
 	}
-	if n.kind != mapping {
-		c.fault(n, "rate_limit: "+n.shown(), "write unit: and requests_per_unit: below it")
+	if n.Kind != yamlfile.Mapping {
+		c.fault(n, "rate_limit: "+shown(n), "write unit: and requests_per_unit: below it")
 		return nil
 	}
 	l := c.fields(n, "unit", "requests_per_unit", "unlimited", "name", "replaces", "metadata",
 		"algorithm", "burst", "window", "unit_multiplier", "on_store_failure")
-	before := len(c.faults.list)
+	before := len(c.faults.List)
 	if l["metadata"] != nil {
 		if f["metadata"] != nil {
 			c.fault(l["metadata"], "metadata is there twice", "write it once, beside rate_limit:")
@@ -59,7 +60,7 @@ func (c *compiler) rateLimit(f map[string]*node) *Rule {
 	} else {
 		r.Policy = c.policy(n, l, id)
 	}
-	if r.Policy == nil || len(c.faults.list) > before {
+	if r.Policy == nil || len(c.faults.List) > before {
 		return nil
 	}
 	r.Index = len(c.set.rules)
@@ -69,20 +70,20 @@ func (c *compiler) rateLimit(f map[string]*node) *Rule {
 
 // names reads a limit's name, and the names of the limits it replaces.
 func (c *compiler) names(l map[string]*node, r *Rule) {
-	if n := l["name"]; n != nil && n.kind != null {
+	if n := l["name"]; n != nil && n.Kind != yamlfile.Null {
 		r.Label, _ = c.word(n, "name")
 	}
 	n := l["replaces"]
 	switch {
-	case n == nil || n.kind == null:
+	case n == nil || n.Kind == yamlfile.Null:
 		return
-	case n.kind != list:
-		c.fault(n, "replaces: "+n.shown(), "write a list: - name: NAME")
+	case n.Kind != yamlfile.List:
+		c.fault(n, "replaces: "+shown(n), "write a list: - name: NAME")
 		return
 	}
-	for _, item := range n.items {
-		if item.kind != mapping {
-			c.fault(item, "replaces: "+item.shown(), "write - name: NAME")
+	for _, item := range n.Items {
+		if item.Kind != yamlfile.Mapping {
+			c.fault(item, "replaces: "+shown(item), "write - name: NAME")
 			continue
 		}
 		e := c.fields(item, "name")
@@ -151,7 +152,7 @@ func (c *compiler) limit(n *node, l map[string]*node) (stint.Limit, bool) {
 		v, countOK := c.whole(count, "requests_per_unit", 0, math.MaxUint32)
 		limit.Count, ok = v, ok && countOK
 	}
-	if b := l["burst"]; b != nil && b.kind != null {
+	if b := l["burst"]; b != nil && b.Kind != yamlfile.Null {
 		v, burstOK := c.whole(b, "burst", 1, math.MaxUint32)
 		limit.Burst, ok = v, ok && burstOK
 	}
@@ -167,17 +168,17 @@ func (c *compiler) window(n *node, l map[string]*node) (time.Duration, bool) {
 	case window != nil && times != nil:
 		c.fault(times, "unit_multiplier beside window", "leave one of them out")
 	case window != nil:
-		if !window.isScalar() {
-			c.fault(window, "window: "+window.shown(), "write a duration such as 1m30s")
+		if !window.IsScalar() {
+			c.fault(window, "window: "+shown(window), "write a duration such as 1m30s")
 			return 0, false
 		}
-		d, err := stint.ParseWindow(window.raw)
+		d, err := stint.ParseWindow(window.Raw)
 		if err != nil {
 			c.fault(window, err.Error(), "")
 		}
 		return d, err == nil
-	case unit == nil || unit.isScalar() && unit.raw == "":
-		c.fault(n, "rate_limit without a unit", "write unit: "+oneOf(unitNames()))
+	case unit == nil || unit.IsScalar() && unit.Raw == "":
+		c.fault(n, "rate_limit without a unit", "write unit: "+yamlfile.OneOf(unitNames()))
 	default:
 		return c.unit(unit, times)
 	}
@@ -187,22 +188,22 @@ func (c *compiler) window(n *node, l map[string]*node) (time.Duration, bool) {
 // unit reads a unit of time, several of them if times is given.
 func (c *compiler) unit(n, times *node) (time.Duration, bool) {
 	for _, u := range units {
-		if !n.isScalar() || !strings.EqualFold(u.name, n.raw) {
+		if !n.IsScalar() || !strings.EqualFold(u.name, n.Raw) {
 			continue
 		}
-		if times == nil || times.kind == null {
+		if times == nil || times.Kind == yamlfile.Null {
 			return u.length, true
 		}
 		v, ok := c.whole(times, "unit_multiplier", 1, int64(stint.Never/u.length))
 		return time.Duration(v) * u.length, ok
 	}
-	hint := didYouMean(cut(n.raw), unitNames())
-	if n.isScalar() {
-		if _, err := stint.ParseWindow(n.raw); err == nil {
-			hint = "write window: " + cut(n.raw) + " in its place, or unit: " + oneOf(unitNames())
+	hint := didYouMean(yamlfile.Cut(n.Raw), unitNames())
+	if n.IsScalar() {
+		if _, err := stint.ParseWindow(n.Raw); err == nil {
+			hint = "write window: " + yamlfile.Cut(n.Raw) + " in its place, or unit: " + yamlfile.OneOf(unitNames())
 		}
 	}
-	c.fault(n, "unit: "+n.shown(), hint)
+	c.fault(n, "unit: "+shown(n), hint)
 	return 0, false
 }
 
@@ -216,11 +217,11 @@ func unitNames() []string {
 
 // algorithm reads the name of an algorithm.
 func (c *compiler) algorithm(n *node) (stint.Algorithm, bool) {
-	if n == nil || n.kind == null {
+	if n == nil || n.Kind == yamlfile.Null {
 		return c.set.options.algorithm(), true
 	}
-	if n.isScalar() {
-		if a, ok := algo.ByName(n.raw); ok {
+	if n.IsScalar() {
+		if a, ok := algo.ByName(n.Raw); ok {
 			return a, true
 		}
 	}
@@ -228,25 +229,25 @@ func (c *compiler) algorithm(n *node) (stint.Algorithm, bool) {
 	for _, a := range algo.All {
 		known = append(known, a.Name())
 	}
-	hint := "write " + oneOf(known)
-	if n.isScalar() {
-		hint = didYouMean(n.raw, known)
+	hint := "write " + yamlfile.OneOf(known)
+	if n.IsScalar() {
+		hint = didYouMean(n.Raw, known)
 	}
-	c.fault(n, "algorithm: "+n.shown(), hint)
+	c.fault(n, "algorithm: "+shown(n), hint)
 	return nil, false
 }
 
 // mode reads what to do while the store does not answer.
 func (c *compiler) mode(n *node) (stint.FailureMode, bool) {
-	if n == nil || n.kind == null {
+	if n == nil || n.Kind == yamlfile.Null {
 		return c.set.options.OnStoreFailure, true
 	}
-	if n.isScalar() {
-		switch m := stint.FailureMode(n.raw); m {
+	if n.IsScalar() {
+		switch m := stint.FailureMode(n.Raw); m {
 		case stint.FailLocal, stint.FailAllow, stint.FailDeny:
 			return m, true
 		}
 	}
-	c.fault(n, "on_store_failure: "+n.shown(), "write local, allow or deny")
+	c.fault(n, "on_store_failure: "+shown(n), "write local, allow or deny")
 	return "", false
 }

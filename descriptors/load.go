@@ -26,11 +26,11 @@ func Load(path string, o Options) (*Set, error) {
 	for _, p := range paths {
 		data, err := readFile(p)
 		if err != nil {
-			c.faults.add(&Error{File: p, Message: reason(err)})
+			c.faults.Add(&Error{File: p, Message: reason(err)})
 			continue
 		}
 		if total += len(data); total > 4*MaxFileBytes {
-			c.faults.add(&Error{File: p, Message: fmt.Sprintf("more than %d bytes in all files", 4*MaxFileBytes)})
+			c.faults.Add(&Error{File: p, Message: fmt.Sprintf("more than %d bytes in all files", 4*MaxFileBytes)})
 			break
 		}
 		c.file(p, data)
@@ -42,7 +42,7 @@ func Load(path string, o Options) (*Set, error) {
 func Parse(name string, data []byte, o Options) (*Set, error) {
 	c := newCompiler(o)
 	if len(data) > MaxFileBytes {
-		c.faults.add(&Error{File: name, Message: fmt.Sprintf("a file of %d bytes: at most %d", len(data), MaxFileBytes)})
+		c.faults.Add(&Error{File: name, Message: fmt.Sprintf("a file of %d bytes: at most %d", len(data), MaxFileBytes)})
 		return c.done()
 	}
 	c.file(name, data)

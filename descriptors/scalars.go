@@ -4,20 +4,22 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/stint-dev/stint/internal/yamlfile"
 )
 
 // word reads a text that may not be empty. A number or a boolean is the text that it
 // is written as.
 func (c *compiler) word(n *node, name string) (string, bool) {
 	switch {
-	case !n.isScalar():
-		c.fault(n, name+": "+n.shown(), "write a text")
-	case n.raw == "":
+	case !n.IsScalar():
+		c.fault(n, name+": "+shown(n), "write a text")
+	case n.Raw == "":
 		c.fault(n, name+" is empty", "write a text")
-	case len(n.raw) > MaxText:
-		c.fault(n, fmt.Sprintf("%s of %d bytes: at most %d", name, len(n.raw), MaxText), "")
+	case len(n.Raw) > MaxText:
+		c.fault(n, fmt.Sprintf("%s of %d bytes: at most %d", name, len(n.Raw), MaxText), "")
 	default:
-		return n.raw, true
+		return n.Raw, true
 	}
 	return "", false
 }
@@ -25,30 +27,30 @@ func (c *compiler) word(n *node, name string) (string, bool) {
 // flag reads a boolean, false where there is none.
 func (c *compiler) flag(f map[string]*node, name string) bool {
 	n := f[name]
-	if n == nil || n.kind == null {
+	if n == nil || n.Kind == yamlfile.Null {
 		return false
 	}
-	if n.isScalar() && n.plain {
-		switch strings.ToLower(n.raw) {
+	if n.IsScalar() && n.Plain {
+		switch strings.ToLower(n.Raw) {
 		case "true", "yes", "on":
 			return true
 		case "false", "no", "off":
 			return false
 		}
 	}
-	c.fault(n, name+": "+n.shown(), "write true or false")
+	c.fault(n, name+": "+shown(n), "write true or false")
 	return false
 }
 
 // whole reads a whole number from low to high.
 func (c *compiler) whole(n *node, name string, low, high int64) (int64, bool) {
-	if n.isScalar() && n.plain {
-		v, err := strconv.ParseInt(strings.ReplaceAll(n.raw, "_", ""), 10, 64)
+	if n.IsScalar() && n.Plain {
+		v, err := strconv.ParseInt(strings.ReplaceAll(n.Raw, "_", ""), 10, 64)
 		if err == nil && low <= v && v <= high {
 			return v, true
 		}
 	}
-	c.fault(n, name+": "+n.shown(), fmt.Sprintf("write a whole number from %d to %d", low, high))
+	c.fault(n, name+": "+shown(n), fmt.Sprintf("write a whole number from %d to %d", low, high))
 	return 0, false
 }
 
@@ -57,11 +59,11 @@ const maxValues = 100_000
 
 // metadata turns a mapping into the values it stands for.
 func (c *compiler) metadata(n *node) map[string]any {
-	if n == nil || n.kind == null {
+	if n == nil || n.Kind == yamlfile.Null {
 		return nil
 	}
-	if n.kind != mapping {
-		c.fault(n, "metadata: "+n.shown(), "write a mapping")
+	if n.Kind != yamlfile.Mapping {
+		c.fault(n, "metadata: "+shown(n), "write a mapping")
 		return nil
 	}
 	before := c.values
@@ -77,30 +79,30 @@ func (c *compiler) value(n *node, depth int) any {
 	if c.values++; c.values > maxValues || depth > MaxDepth {
 		return nil
 	}
-	switch n.kind {
-	case mapping:
-		m := make(map[string]any, len(n.fields))
-		for _, f := range n.fields {
-			if _, twice := m[f.key.raw]; twice {
-				c.fault(f.key, quote(f.key.raw)+" is there twice", "write one of them")
+	switch n.Kind {
+	case yamlfile.Mapping:
+		m := make(map[string]any, len(n.Fields))
+		for _, f := range n.Fields {
+			if _, twice := m[f.Key.Raw]; twice {
+				c.fault(f.Key, yamlfile.Quote(f.Key.Raw)+" is there twice", "write one of them")
 			}
-			m[f.key.raw] = c.value(f.value, depth+1)
+			m[f.Key.Raw] = c.value(f.Value, depth+1)
 		}
 		return m
-	case list:
-		l := make([]any, len(n.items))
-		for i, item := range n.items {
+	case yamlfile.List:
+		l := make([]any, len(n.Items))
+		for i, item := range n.Items {
 			l[i] = c.value(item, depth+1)
 		}
 		return l
-	case null:
+	case yamlfile.Null:
 		return nil
-	case boolean:
-		return strings.EqualFold(n.raw, "true")
-	case number:
-		if v, err := strconv.ParseFloat(strings.ReplaceAll(n.raw, "_", ""), 64); err == nil {
+	case yamlfile.Boolean:
+		return strings.EqualFold(n.Raw, "true")
+	case yamlfile.Number:
+		if v, err := strconv.ParseFloat(strings.ReplaceAll(n.Raw, "_", ""), 64); err == nil {
 			return v
 		}
 	}
-	return n.raw
+	return n.Raw
 }
