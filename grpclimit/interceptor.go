@@ -10,12 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/ratefields"
 )
 
 // Unary is a [grpc.UnaryServerInterceptor]. Of two interceptors with one Decider in
 // a chain only the outer one asks it.
 func (l *Limit) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if met(ctx, l.identity) {
+	if l.met(ctx) {
 		return handler(ctx, req)
 	}
 	s := l.borrow()
@@ -25,7 +26,7 @@ func (l *Limit) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	}
 	v := l.visit(ctx, s)
 	res, err := handler(v, req)
-	v.leave()
+	v.Leave()
 	l.giveBack(s) // After a panic it is left to the garbage collector.
 	return res, err
 }
@@ -34,7 +35,7 @@ func (l *Limit) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 // opens, and with [Options.EachMessage] for each message that arrives.
 func (l *Limit) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx := ss.Context()
-	if met(ctx, l.identity) {
+	if l.met(ctx) {
 		return handler(srv, ss)
 	}
 	s := l.borrow()
@@ -48,15 +49,9 @@ func (l *Limit) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 		inner.limit, inner.method = l, info.FullMethod
 	}
 	err := handler(srv, inner)
-	v.leave()
+	v.Leave()
 	l.giveBack(s)
 	return err
-}
-
-// visit begins the visit of a call.
-func (l *Limit) visit(ctx context.Context, s *scratch) *visit {
-	outer, _ := ctx.Value(visitKey{}).(*visit)
-	return &visit{Context: ctx, identity: l.identity, outer: outer, scratch: s}
 }
 
 // call is where metadata of a call goes to. Errors mean that the client is gone, or
@@ -108,7 +103,7 @@ func (l *Limit) enter(ctx context.Context, method string, s *scratch, c call) er
 // error.
 func (l *Limit) refuse(s *scratch, c call) error {
 	pushback := int64(-1)
-	if wait := retrySeconds(&s.decision); wait > 0 {
+	if wait := ratefields.RetryAfter(&s.decision); wait > 0 {
 		s.fields.setInt(keyRetry, wait)
 		pushback = min(wait, math.MaxInt32/1000) * 1000
 	}

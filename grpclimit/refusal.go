@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/ratefields"
 )
 
 // The reasons that the ErrorInfo of a refusal gives.
@@ -33,7 +34,7 @@ const (
 
 // refusal is the status of a call that may not go on.
 func (l *Limit) refusal(d *stint.Decision) error {
-	wait := retrySeconds(d)
+	wait := ratefields.RetryAfter(d)
 	code, reason, quota := meaning(d.Reason)
 	info := &errdetails.ErrorInfo{Reason: reason, Domain: l.domain}
 	details := []protoadapt.MessageV1{info}

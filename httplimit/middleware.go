@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/once"
 )
 
 // statusClientClosed is what access logs know as "client closed request". Nobody
@@ -21,7 +22,7 @@ func isComparable(d stint.Decider) bool { return reflect.ValueOf(d).Comparable()
 type scratch struct {
 	decision stint.Decision
 	source   source
-	outer    *visit
+	outer    *once.Visit[door]
 	fields   fields
 	body     []byte
 }
@@ -46,8 +47,8 @@ func (p *pool) put(s *scratch) {
 // handler the scratch is left to the garbage collector.
 func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx := r.Context()
-	outer, _ := ctx.Value(visitKey{}).(*visit)
-	if outer.met(m.identity) {
+	outer := once.Of[door](ctx)
+	if outer.Met(m.identity) {
 		next.ServeHTTP(w, r)
 		return
 	}
@@ -90,7 +91,7 @@ func (m *middleware) answer(w http.ResponseWriter, s *scratch, next http.Handler
 		s.fields.send(w.Header(), v.values[:])
 	}
 	next.ServeHTTP(w, s.source.r.WithContext(v))
-	v.leave()
+	v.Leave()
 }
 
 // fail makes the decision that of a Decider that could not tell. A refusal with

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/ratefields"
 )
 
 // refuse answers a request that may not go on.
 func (m *middleware) refuse(w http.ResponseWriter, s *scratch) {
 	d, f, r := &s.decision, &s.fields, s.source.r
 	forgetRepresentation(w.Header())
-	wait := retrySeconds(d)
+	wait := ratefields.RetryAfter(d)
 	if wait > 0 {
 		f.setInt(fieldRetry, wait)
 	}
@@ -21,7 +22,7 @@ func (m *middleware) refuse(w http.ResponseWriter, s *scratch) {
 		f.send(w.Header(), make([]string, f.n))
 		v := m.newVisit(s)
 		m.deny.ServeHTTP(w, r.WithContext(v))
-		v.leave()
+		v.Leave()
 		return
 	}
 	if contentType := grpcType(r); contentType != "" {
@@ -79,7 +80,7 @@ func refuseGRPC(w http.ResponseWriter, contentType string, s *scratch) {
 	d, f := &s.decision, &s.fields
 	f.set("Content-Type", contentType)
 	f.setInt("Grpc-Status", grpcStatus(d.Reason))
-	s.body = appendDetail(s.body[:0], d, retrySeconds(d))
+	s.body = appendDetail(s.body[:0], d, ratefields.RetryAfter(d))
 	f.text = appendMessage(f.text, s.body)
 	f.done("Grpc-Message")
 	f.send(w.Header(), make([]string, f.n))
@@ -110,7 +111,7 @@ func appendMessage(b, message []byte) []byte {
 			b = append(b, "%25"...)
 			continue
 		}
-		b = appendByte(b, c)
+		b = ratefields.AppendByte(b, c)
 	}
 	return b
 }
