@@ -43,20 +43,26 @@ func (v victim) before(w victim) bool {
 // its bound by one.
 func (s *Store) evict(g *segment, p put) {
 	best, seen := search(g, look/2, p)
+	most := min(lookFar, 2*int(s.live.Load())+look) // a small store is seen as a whole
 	for far := range s.around() {
-		if best.rank == worthless || best.rank == inUse && seen >= look || seen >= lookFar {
+		if best.rank == worthless || best.rank == inUse && seen >= look || seen >= most {
 			break
 		}
-		if far == g || far.heldBy(p.keep) || !far.mu.TryLock() {
+		held := far == g || far == best.segment
+		if !held && (far.heldBy(p.keep) || !far.mu.TryLock()) {
 			continue
 		}
 		v, n := search(far, look/2, p)
 		seen += n
 		if v.rank == nobody || !v.before(best) {
-			far.mu.Unlock()
+			if !held {
+				far.mu.Unlock()
+			}
 			continue
 		}
-		best.letGo(g)
+		if far != best.segment {
+			best.letGo(g)
+		}
 		best = v
 	}
 	if best.rank != nobody {
@@ -72,18 +78,15 @@ func (v victim) letGo(g *segment) {
 	}
 }
 
-// around yields the segments of all tables once, or as many as a search may take,
-// from where the last search ended.
+// around yields the segments of all tables, as many as a search may take, from where
+// the last search ended. A search looks at a few buckets of each, so it comes round to
+// those of a small store again, and goes on there with the next few.
 func (s *Store) around() iter.Seq[*segment] {
 	return func(yield func(*segment) bool) {
 		tables := *s.list.Load()
-		places := len(tables)
-		for _, t := range tables {
-			places += len(t.dir.Load().segments)
-		}
 		hand := s.hand.Load()
 		t, i := int(hand>>32), int(uint32(hand))
-		for range min(places, lookFar) {
+		for range lookFar {
 			if t >= len(tables) {
 				t, i = 0, 0
 			}
