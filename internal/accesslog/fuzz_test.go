@@ -84,6 +84,8 @@ func checkEntries(t *testing.T, log []byte, o Options) {
 // a string means the same to both.
 func FuzzJSON(f *testing.F) {
 	seed(f)
+	f.Add([]byte(`{"request":{"headers":[]}}`))
+	f.Add([]byte(`{"request":[]}`))
 	f.Add([]byte(`{"a":[{"b":"\\\"]"}],"uri":"\ud83d\ude00\ud800\u00e9\/\b"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line = bytes.ReplaceAll(bytes.TrimSpace(line), []byte("\n"), []byte(" "))

@@ -33,6 +33,9 @@ type value struct {
 	escaped bool
 }
 
+// isObject says whether v is an object, and no array.
+func (v value) isObject() bool { return v.kind == composite && v.text[0] == '{' }
+
 // string returns the text of a string or a number, and nothing for anything else.
 func (v value) string() string {
 	switch {

@@ -18,7 +18,7 @@ func parseJSON(e *Entry, line string, where *time.Location) Reason {
 	l := jsonLine{entry: e}
 	o := object{text: line}
 	for o.next() {
-		if o.key == "request" && o.value.kind == composite {
+		if o.key == "request" && o.value.isObject() {
 			o.broken = !l.request(o.value.text)
 		} else {
 			l.member(o.key, o.value)
@@ -70,7 +70,7 @@ func (l *jsonLine) request(text string) bool {
 
 // headers reads an object of arrays, one element for each line of a header.
 func (l *jsonLine) headers(v value) bool {
-	if v.kind != composite {
+	if !v.isObject() {
 		return true
 	}
 	o := object{text: v.text}

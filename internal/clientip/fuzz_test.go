@@ -16,6 +16,7 @@ func FuzzClient(f *testing.F) {
 	} {
 		f.Add("10.0.0.5:80", seed)
 	}
+	f.Add("10.0.0.10", "::%\"0")
 	f.Add("@", "203.0.113.9")
 	f.Add("[2001:db8::1]:80", "203.0.113.9")
 	o := trusting(f, "10.0.0.0/8", "unix")
@@ -56,7 +57,7 @@ func reference(r *Resolver, remote string, header []string) netip.Addr {
 	for n := range min(len(elements), maxElements) {
 		element := elements[len(elements)-1-n]
 		addr, ok := referenceHost(unquote(strings.Trim(element, " \t")))
-		if len(element) > maxElementBytes || !ok {
+		if len(element) > maxElementBytes || !ok || openQuote(element) {
 			return last
 		}
 		last = addr
@@ -65,6 +66,17 @@ func reference(r *Resolver, remote string, header []string) netip.Addr {
 		}
 	}
 	return last
+}
+
+// openQuote says whether a quoted string begins in an element and does not end.
+func openQuote(element string) bool {
+	quotes := 0
+	for i := range len(element) {
+		if isQuote(element, i) {
+			quotes++
+		}
+	}
+	return quotes%2 != 0
 }
 
 // FuzzParseHost compares the parser with that of net/netip.
