@@ -46,7 +46,7 @@ fuzz: ## every fuzz target for FUZZTIME
 
 bench: build ## Stint beside other libraries, the gateway beside nginx
 	scripts/need $(BENCH_NEEDS)
-	cd bench && go run ./memory && go run ./middleware && go run ./gateway && go run ./redis
+	cd bench && go run ./memory && go run ./middleware && go run ./gateway && go run ./redis && go run ./service
 
 campaign: ## search longer: fuzz, properties, races
 	scripts/campaign
