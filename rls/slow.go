@@ -22,7 +22,7 @@ func (s *Server) bound(ctx context.Context, info *tap.Info) (context.Context, er
 		return ctx, nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.o.CallTimeout)
-	context.AfterFunc(ctx, cancel) // The end of the call ends ctx.
+	_ = cancel // The end of the call ends ctx, and bounded with it.
 	return bounded, nil
 }
 

@@ -100,7 +100,10 @@ func (s *rlsServer) subject(questions []*pb.RateLimitRequest, refused float64) *
 		client := pb.NewRateLimitServiceClient(s.conns[w%connections])
 		random := rand.New(rand.NewPCG(1, uint64(w)))
 		sub.callers = append(sub.callers, func() (answer, error) {
-			resp, err := client.ShouldRateLimit(context.Background(), questions[random.IntN(len(questions))])
+			// Envoy sends a deadline with each call.
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			resp, err := client.ShouldRateLimit(ctx, questions[random.IntN(len(questions))])
 			if err != nil {
 				return answer{}, err
 			}
