@@ -123,7 +123,12 @@ func (p *parser) array(b []byte) (int, error) {
 	return at, nil
 }
 
-// length reads a number and its line end at b[at:] and returns what is behind.
+// tooMany is above every bound of a length, and ten times as much fits an int of 32
+// bits.
+const tooMany = 1 << 27
+
+// length reads a number and its line end at b[at:] and returns what is behind. Numbers
+// from tooMany on are alike.
 func length(b []byte, at int) (n, next int, err error) {
 	bad := protocolError("not a number")
 	negative := at < len(b) && b[at] == '-'
@@ -135,7 +140,7 @@ func length(b []byte, at int) (n, next int, err error) {
 		if at-start == maxDigits {
 			return 0, 0, bad
 		}
-		n = min(n*10+int(b[at]-'0'), 1<<31)
+		n = min(n*10+int(b[at]-'0'), tooMany)
 	}
 	switch {
 	case at == len(b):
