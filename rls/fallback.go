@@ -10,14 +10,14 @@ import (
 )
 
 // fallback answers by rules. They decide once for the request, so all statuses are
-// alike: those of the rule that decided. What the rules say it costs is charged,
-// whatever hits_addend says.
+// alike: those of the rule that decided. What the rules say it costs is charged as often
+// as hits_addend of the request says; those of descriptors mean nothing here.
 func (s *Service) fallback(ctx context.Context, req *pb.RateLimitRequest) (*pb.RateLimitResponse, error) {
 	c := s.borrow()
 	defer s.giveBack(c)
 	c.source.req = req
 	d := &c.decision
-	err := s.o.Fallback.Decide(ctx, &c.source, d)
+	err := s.byRules(ctx, c, int64(max(req.GetHitsAddend(), 1)))
 	if err == nil && d.Allowed && d.Delay > 0 {
 		err = s.wait(ctx, d)
 	}
@@ -53,6 +53,14 @@ func (s *Service) fallback(ctx context.Context, req *pb.RateLimitRequest) (*pb.R
 		a.RequestHeadersToAdd = shadowHeader(d)
 	}
 	return a.RateLimitResponse, nil
+}
+
+// byRules lets rules decide about a request that weighs n.
+func (s *Service) byRules(ctx context.Context, c *call, n int64) error {
+	if n != 1 && s.o.FallbackN != nil {
+		return s.o.FallbackN(ctx, &c.source, n, &c.decision)
+	}
+	return s.o.Fallback.Decide(ctx, &c.source, &c.decision)
 }
 
 // wait lets a request wait for its turn in a queue. One whose caller would not wait

@@ -1,6 +1,7 @@
 package rls
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -27,6 +28,9 @@ type Options struct {
 	// Fallback decides about requests whose domain is in no file. Without one they
 	// have no limit.
 	Fallback stint.Decider
+	// FallbackN decides in Fallback's place about a request whose hits_addend is n.
+	// Without it such a request is charged as any other.
+	FallbackN func(ctx context.Context, src stint.Source, n int64, d *stint.Decision) error
 	// Observe, if set, sees every decision about descriptors before it is answered;
 	// policies have the names of rules in it. It must not keep d or change it.
 	// Decisions of Fallback are for its own observer.

@@ -213,6 +213,13 @@ func TestAllDoorsAskOneStore(t *testing.T) {
 			t.Errorf("by rules, call %d: %v", i, got)
 		}
 	}
+	res, err := pb.NewRateLimitServiceClient(conn).ShouldRateLimit(context.Background(), &pb.RateLimitRequest{
+		Domain: "of-no-file", HitsAddend: 2,
+		Descriptors: []*ratelimit.RateLimitDescriptor{{Entries: []*ratelimit.RateLimitDescriptor_Entry{{Key: "tenant", Value: "t2"}}}},
+	})
+	if err != nil || res.Statuses[0].LimitRemaining != 1 {
+		t.Errorf("two hits by rules: %v, %v", res, err)
+	}
 	if got := h.throttle("a") + h.throttle("a") + h.throttle("a"); got != ":0:0:1" {
 		t.Errorf("CL.THROTTLE: %s", got)
 	}

@@ -68,7 +68,7 @@ func (s *daemon) newCheck(file *config.File, limit httplimit.Options) error {
 	envoy, err := rls.New(rls.Options{
 		Limiter:     &stint.Limiter{Store: s.limiter.Store},
 		Descriptors: func() *descriptors.Set { return s.descriptors.Load() },
-		Fallback:    limit.Decider, Observe: s.admin.Observe,
+		Fallback:    s.decider, FallbackN: s.decider.DecideN, Observe: s.admin.Observe,
 		Headers: headers, Body: e.Body, RequestHeaders: e.ShadowHeader, DynamicMetadata: e.DynamicMetadata, Shadow: e.Shadow,
 	})
 	if err != nil {
