@@ -121,6 +121,21 @@ func (d *Decision) Refuse(reason Reason, r Result) {
 	d.Allowed, d.Reason, d.Result = false, reason, r
 }
 
+// Fail makes d the decision of a Decider that could not tell: one that lets the
+// request through, or a refusal with [ReasonUnavailable]. A refusal with that reason
+// stays as the Decider made it.
+func (d *Decision) Fail(open bool) {
+	switch {
+	case open:
+		d.Clear()
+		d.Allowed = true
+	case d.Allowed || d.Reason != ReasonUnavailable:
+		d.Clear()
+		d.Refuse(ReasonUnavailable, Result{})
+	}
+	d.Degraded = true
+}
+
 // degrade says whether a store's error is that it answered in another way.
 func (d *Decision) degrade(err error) bool {
 	d.Degraded = errors.Is(err, ErrDegraded)

@@ -45,7 +45,7 @@ var rooms = map[string]room{
 	"rules":                {rooms: []string{"algo", "internal/cleanpath"}},
 	"httplimit":            {rooms: []string{"internal/clientip", "internal/once", "internal/ratefields"}, modules: []string{"github.com/tidwall/gjson"}},
 	"grpclimit":            {rooms: []string{"internal/clientip", "internal/once", "internal/ratefields"}, modules: []string{"google.golang.org/grpc", "google.golang.org/genproto/googleapis/rpc/errdetails", "google.golang.org/protobuf"}},
-	"resp":                 {rooms: []string{"algo"}},
+	"resp":                 {rooms: []string{"algo", "internal/ratefields"}},
 	"retry":                {},
 	"gateway":              {rooms: []string{"httplimit", "internal/clientip", "internal/cleanpath"}},
 	"admin":                {modules: []string{"github.com/prometheus/client_golang"}},

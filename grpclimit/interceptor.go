@@ -121,26 +121,12 @@ func (l *Limit) decide(ctx context.Context, method string, s *scratch) error {
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	default:
-		l.fail(&s.decision)
+		s.decision.Fail(l.failOpen)
 		if l.onError != nil {
 			l.onError(ctx, method, err)
 		}
 	}
 	return nil
-}
-
-// fail makes d the decision of a Decider that could not tell. A refusal with that
-// reason is left as the Decider made it.
-func (l *Limit) fail(d *stint.Decision) {
-	switch {
-	case l.failOpen:
-		d.Clear()
-		d.Allowed = true
-	case d.Allowed || d.Reason != stint.ReasonUnavailable:
-		d.Clear()
-		d.Refuse(stint.ReasonUnavailable, stint.Result{})
-	}
-	d.Degraded = true
 }
 
 // wait is the delay of a queue. One that goes past the call's deadline makes the

@@ -59,7 +59,7 @@ func (s *source) Value(f stint.Field) (string, bool) {
 		return s.method, true
 	case stint.FieldHost:
 		authority, _ := s.first(":authority")
-		host := strings.ToLower(bareHost(authority))
+		host := strings.ToLower(clientip.BareHost(authority))
 		return host, host != ""
 	case stint.FieldHeader:
 		if f.Name == "Host" {
@@ -78,16 +78,4 @@ func (s *source) first(name string) (string, bool) {
 		return "", false
 	}
 	return values[0], true
-}
-
-// bareHost takes the port and the final dot off a host. An IPv6 address keeps its
-// brackets.
-func bareHost(host string) string {
-	if strings.HasPrefix(host, "[") {
-		return host[:strings.IndexByte(host, ']')+1]
-	}
-	if i := strings.IndexByte(host, ':'); i >= 0 && strings.IndexByte(host[i+1:], ':') < 0 {
-		host = host[:i]
-	}
-	return strings.TrimSuffix(host, ".")
 }

@@ -94,19 +94,9 @@ func (m *middleware) answer(w http.ResponseWriter, s *scratch, next http.Handler
 	v.Leave()
 }
 
-// fail makes the decision that of a Decider that could not tell. A refusal with
-// that reason is left as the Decider made it.
+// fail makes the decision what options say of a Decider that could not tell.
 func (m *middleware) fail(s *scratch, err error) {
-	d := &s.decision
-	switch {
-	case m.failOpen:
-		d.Clear()
-		d.Allowed = true
-	case d.Allowed || d.Reason != stint.ReasonUnavailable:
-		d.Clear()
-		d.Refuse(stint.ReasonUnavailable, stint.Result{})
-	}
-	d.Degraded = true
+	s.decision.Fail(m.failOpen)
 	if m.onError != nil {
 		m.onError(s.source.r, err)
 	}

@@ -95,19 +95,7 @@ func (s *source) header(name string) (string, bool) {
 // qualified name.
 func (s *source) hostName() (string, bool) {
 	if s.host == "" {
-		s.host = strings.ToLower(bareHost(s.r.Host))
+		s.host = strings.ToLower(clientip.BareHost(s.r.Host))
 	}
 	return s.host, s.host != ""
-}
-
-// bareHost takes the port and the final dot off a host. An IPv6 address keeps its
-// brackets.
-func bareHost(host string) string {
-	if strings.HasPrefix(host, "[") {
-		return host[:strings.IndexByte(host, ']')+1]
-	}
-	if i := strings.IndexByte(host, ':'); i >= 0 && strings.IndexByte(host[i+1:], ':') < 0 {
-		host = host[:i]
-	}
-	return strings.TrimSuffix(host, ".")
 }

@@ -71,7 +71,7 @@ func TestErrorsThatAreNotOfRedis(t *testing.T) {
 	}
 }
 
-func BenchmarkParts(b *testing.B) {
+func BenchmarkSlots(b *testing.B) {
 	cluster, err := redisstore.New(redisstore.Options{Cluster: true})
 	if err != nil {
 		b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/ratefields"
 )
 
 // maxPeriod is the longest period in seconds.
@@ -72,7 +73,7 @@ func (c *conn) answer(k *call) {
 	if !d.Allowed && d.Cost > 0 { // Nothing always fits.
 		limited = 1
 		if d.RetryAfter != stint.Never {
-			retry = max(1, seconds(d.RetryAfter))
+			retry = max(1, ratefields.Seconds(d.RetryAfter))
 		}
 	}
 	c.out.array(5)
@@ -80,15 +81,7 @@ func (c *conn) answer(k *call) {
 	c.out.int(k.burst + 1)
 	c.out.int(d.Remaining)
 	c.out.int(retry)
-	c.out.int(seconds(d.ResetAfter))
-}
-
-// seconds is d in whole seconds, rounded up.
-func seconds(d time.Duration) int64 {
-	if d <= 0 {
-		return 0
-	}
-	return int64((d-1)/time.Second) + 1
+	c.out.int(ratefields.Seconds(d.ResetAfter))
 }
 
 // readThrottle reads the arguments of a call.

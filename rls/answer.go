@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/ratefields"
 )
 
 // answer is a response with room for what each status may point at.
@@ -107,15 +108,6 @@ func duration(d *durationpb.Duration, w time.Duration) *durationpb.Duration {
 	if w < 0 || w == stint.Never {
 		return nil
 	}
-	d.Seconds = seconds(w)
+	d.Seconds = ratefields.Seconds(w)
 	return d
-}
-
-// seconds is w in whole seconds, rounded up.
-func seconds(w time.Duration) int64 {
-	n := int64(w / time.Second)
-	if w%time.Second > 0 {
-		n++
-	}
-	return n
 }

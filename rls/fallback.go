@@ -31,7 +31,7 @@ func (s *Service) fallback(ctx context.Context, req *pb.RateLimitRequest) (*pb.R
 		s.overLimit.Add(1)
 	}
 	var limit *pb.RateLimitResponse_RateLimit
-	numbers := d.Policy != "" && !d.Unknown && !d.Unlimited
+	numbers := hasNumbers(d)
 	if numbers {
 		limit = limitOf(d.Policy, d.Limit)
 	}

@@ -1,6 +1,7 @@
 package rls_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -61,5 +62,24 @@ func TestAddressEntries(t *testing.T) {
 		if d.ask(ask); rules.addr.String() != want {
 			t.Errorf("%s: the address is %v, want %s", ask, rules.addr, want)
 		}
+	}
+}
+
+// keyless is rules that refuse whoever does not say who they are.
+type keyless struct{}
+
+func (keyless) Decide(_ context.Context, _ stint.Source, d *stint.Decision) error {
+	d.Clear()
+	d.Refuse(stint.ReasonMissingKey, stint.Result{Policy: "p", Limit: stint.Limit{Count: 9, Window: 60e9}, Capacity: 9})
+	return nil
+}
+
+// TestARefusalWithoutAQuestionHasNoNumbers: no store was asked, so there is nothing to
+// tell, as over HTTP.
+func TestARefusalWithoutAQuestionHasNoNumbers(t *testing.T) {
+	d := open(t, "", setup{service: func(o *rls.Options) { o.Fallback, o.Headers = keyless{}, rls.RateLimit|rls.IETF }})
+	resp := d.must(request(t, "d", "a=b"))
+	if got := show(resp); got != "over: over" || len(resp.GetResponseHeadersToAdd()) != 0 {
+		t.Errorf("%s, headers %v", got, resp.GetResponseHeadersToAdd())
 	}
 }

@@ -33,7 +33,7 @@ func (s *Service) responseHeaders(d *stint.Decision) []*core.HeaderValue {
 		return nil
 	}
 	var h []*core.HeaderValue
-	if numbers := d.Policy != "" && !d.Unknown && !d.Unlimited; numbers {
+	if hasNumbers(d) {
 		if s.o.Headers&RateLimit != 0 {
 			h = appendTriple(h, "", d)
 		}
@@ -51,6 +51,9 @@ func (s *Service) responseHeaders(d *stint.Decision) []*core.HeaderValue {
 	}
 	return h
 }
+
+// hasNumbers says whether d has numbers of a limit to tell.
+func hasNumbers(d *stint.Decision) bool { return ratefields.Known(d) && !d.Unknown }
 
 func header(name, value string) *core.HeaderValue { return &core.HeaderValue{Key: name, Value: value} }
 

@@ -205,18 +205,9 @@ func (s *Server) decideOne(ctx context.Context, c *scratch, i int) {
 	}
 }
 
-// fail makes the decision that of a decider that could not tell. A refusal with
-// that reason is left as it is.
+// fail makes d what options say of a decider that could not tell.
 func (s *Server) fail(d *stint.Decision, err error) {
-	switch {
-	case s.failOpen:
-		d.Clear()
-		d.Allowed = true
-	case d.Allowed || d.Reason != stint.ReasonUnavailable:
-		d.Clear()
-		d.Refuse(stint.ReasonUnavailable, stint.Result{})
-	}
-	d.Degraded = true
+	d.Fail(s.failOpen)
 	if s.onError != nil {
 		s.onError(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/clientip"
 	"github.com/stint-dev/stint/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func (s *source) Value(f stint.Field) (string, bool) {
 		path, _ := s.r.Target()
 		return path, path != ""
 	case stint.FieldHost:
-		host := strings.ToLower(bareHost(s.r.Host))
+		host := strings.ToLower(clientip.BareHost(s.r.Host))
 		return host, host != ""
 	}
 	if value, ok := s.r.Value(f); ok {
@@ -68,16 +69,4 @@ func (s *source) cookie(name string) (string, bool) {
 		return "", false
 	}
 	return cookie.Value, true
-}
-
-// bareHost takes the port and the final dot off a host. An IPv6 address keeps its
-// brackets.
-func bareHost(host string) string {
-	if strings.HasPrefix(host, "[") {
-		return host[:strings.IndexByte(host, ']')+1]
-	}
-	if i := strings.IndexByte(host, ':'); i >= 0 && strings.IndexByte(host[i+1:], ':') < 0 {
-		host = host[:i]
-	}
-	return strings.TrimSuffix(host, ".")
 }

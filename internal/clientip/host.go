@@ -31,6 +31,19 @@ func parseHost(s string, port func(string) bool) (netip.Addr, bool) {
 	return parseIPv4(host)
 }
 
+// BareHost takes the port and the final dot off a host as requests name
+// it. An IPv6 address keeps its
+// brackets.
+func BareHost(host string) string {
+	if strings.HasPrefix(host, "[") {
+		return host[:strings.IndexByte(host, ']')+1]
+	}
+	if i := strings.IndexByte(host, ':'); i >= 0 && strings.IndexByte(host[i+1:], ':') < 0 {
+		host = host[:i]
+	}
+	return strings.TrimSuffix(host, ".")
+}
+
 // parseIPv4 reads four decimal numbers without leading zeros.
 func parseIPv4(s string) (netip.Addr, bool) {
 	var b [4]byte
