@@ -7,60 +7,41 @@ import (
 	"github.com/stint-dev/stint/bench/measure"
 )
 
-// turns are the results of every target, one for each round.
-type turns struct {
-	names []string
-	of    map[string][]result
-}
+// turns are the results of everyone.
+type turns struct{ *measure.Turns[result] }
 
-// alternate loads the targets one after the other, in every round from another
-// one on. The first round warms up.
+// alternate loads the targets in turn.
 func alternate(o options, targets []target, l load) (*turns, error) {
-	t := &turns{of: make(map[string][]result)}
+	var all []measure.Taker[result]
 	for _, target := range targets {
-		t.names = append(t.names, target.name)
-	}
-	for round := range o.rounds + 1 {
-		for i := range targets {
-			target := targets[(i+round)%len(targets)]
+		all = append(all, measure.Taker[result]{Name: target.name, Run: func() (result, error) {
 			before := cpuOf(target.pid)
 			r, err := l.run(target.addr)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", target.name, err)
+			if err == nil {
+				r.cpu = (cpuOf(target.pid) - before) / time.Duration(r.requests)
 			}
-			r.cpu = (cpuOf(target.pid) - before) / time.Duration(r.requests)
-			if round > 0 {
-				t.of[target.name] = append(t.of[target.name], r)
-			}
-		}
+			return r, err
+		}})
 	}
-	return t, nil
-}
-
-// median is the median over the rounds of a part of name's results.
-func (t *turns) median(name string, part func(result) float64) float64 {
-	var values []float64
-	for _, r := range t.of[name] {
-		values = append(values, part(r))
-	}
-	return measure.Median(values)
+	t, err := measure.TakeTurns(o.rounds, all)
+	return &turns{t}, err
 }
 
 func (t *turns) perSecond(name string) float64 {
-	return t.median(name, func(r result) float64 { return r.perSecond })
+	return t.Median(name, func(r result) float64 { return r.perSecond })
 }
 
 func (t *turns) p50(name string) float64 {
-	return t.median(name, func(r result) float64 { return inMillis(r.p50) })
+	return t.Median(name, func(r result) float64 { return inMillis(r.p50) })
 }
 
 func (t *turns) p99(name string) float64 {
-	return t.median(name, func(r result) float64 { return inMillis(r.p99) })
+	return t.Median(name, func(r result) float64 { return inMillis(r.p99) })
 }
 
 // cpu is in microseconds.
 func (t *turns) cpu(name string) float64 {
-	return t.median(name, func(r result) float64 { return float64(r.cpu) / float64(time.Microsecond) })
+	return t.Median(name, func(r result) float64 { return float64(r.cpu) / float64(time.Microsecond) })
 }
 
 func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -69,8 +50,8 @@ func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millis
 // that of b in the same round.
 func (t *turns) compared(a, b string, how func(a, b result) float64) float64 {
 	var values []float64
-	for i, r := range t.of[a] {
-		values = append(values, how(r, t.of[b][i]))
+	for i, r := range t.Of[a] {
+		values = append(values, how(r, t.Of[b][i]))
 	}
 	return measure.Median(values)
 }
@@ -81,7 +62,7 @@ func addedP99(a, b result) float64 { return inMillis(a.p99 - b.p99) }
 
 func (t *turns) table() *measure.Table {
 	table := measure.NewTable("target", "requests/s", "× bare", "CPU µs/request", "p50 ms", "p99 ms", "p99 above bare ms")
-	for _, name := range t.names {
+	for _, name := range t.Names {
 		cpu := "-"
 		if c := t.cpu(name); c > 0 {
 			cpu = fmt.Sprintf("%.1f", c)
@@ -96,7 +77,7 @@ func (t *turns) table() *measure.Table {
 // goals are those of Stint's gateway, the command's where it was measured.
 func goals(full, half *turns) []measure.Goal {
 	name := library
-	if len(full.of[command]) > 0 {
+	if len(full.Of[command]) > 0 {
 		name = command
 	}
 	return []measure.Goal{

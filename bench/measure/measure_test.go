@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -93,5 +94,30 @@ func TestNoGoals(t *testing.T) {
 	var b strings.Builder
 	if WriteGoals(&b, nil); b.Len() > 0 {
 		t.Errorf("got %q for no goals", b.String())
+	}
+}
+
+// TestTakeTurns: everyone has a turn in each round, and the first round does not
+// count.
+func TestTakeTurns(t *testing.T) {
+	ran := map[string]int{}
+	var subjects []Taker[float64]
+	for i, name := range []string{"a", "b", "c"} {
+		subjects = append(subjects, Taker[float64]{Name: name, Run: func() (float64, error) {
+			ran[name]++
+			return float64(ran[name] * (i + 1)), nil
+		}})
+	}
+	turns, err := TakeTurns(3, subjects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	itself := func(r float64) float64 { return r }
+	if !turns.Has("a") || turns.Has("d") || ran["b"] != 4 || turns.Median("b", itself) != 6 || turns.Ratio("c", "a", itself) != 3 {
+		t.Errorf("%v, ran %v", turns, ran)
+	}
+	subjects[1].Run = func() (float64, error) { return 0, errors.New("no") }
+	if _, err := TakeTurns(1, subjects); err == nil || err.Error() != "b: no" {
+		t.Errorf("%v", err)
 	}
 }

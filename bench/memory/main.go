@@ -77,7 +77,7 @@ type scenario struct {
 // fieldTable prints the median of everyone and what it is by Stint's.
 func fieldTable(r *measure.Rounds) *measure.Table {
 	t := measure.NewTable("limiter", "ns/op", "CPU ns/op", "× stint", "B/op", "allocs/op")
-	for _, name := range r.Names {
+	for _, name := range r.Names() {
 		s, ok := r.Median(name)
 		if !ok {
 			continue

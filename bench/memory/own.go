@@ -28,7 +28,7 @@ func ownTables(w io.Writer, rounds int) ([]measure.Goal, error) {
 	subjects = append(subjects, byRules)
 	r := measure.Alternate(rounds, subjects)
 	t := measure.NewTable("stint, one key, serial", "ns/op", "× Allow", "B/op", "allocs/op")
-	for _, name := range r.Names {
+	for _, name := range r.Names() {
 		s, _ := r.Median(name)
 		t.Row(name, measure.Num(s.Wall), fmt.Sprintf("%.2f", r.Ratio(name, allowed)), measure.Num(s.Bytes), measure.Num(s.Allocs))
 	}

@@ -138,7 +138,7 @@ func aboveTable(r *measure.Rounds) *measure.Table {
 	t := measure.NewTable("middleware", "ns above", "× stint", "B above", "allocs above")
 	b, _ := r.Median(bare)
 	t.Row(bare+" (itself)", measure.Num(b.Wall), "", measure.Num(b.Bytes), measure.Num(b.Allocs))
-	for _, name := range r.Names[1:] {
+	for _, name := range r.Names()[1:] {
 		s := above(r, name)
 		t.Row(name, measure.Num(s.Wall), fmt.Sprintf("%.2f", s.Wall/above(r, plain).Wall), measure.Num(s.Bytes), measure.Num(s.Allocs))
 	}

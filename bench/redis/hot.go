@@ -48,7 +48,7 @@ func (b *bench) hotKey() error {
 	}
 	t.table("checks").Write(b.w, fmt.Sprintf("One key over its limit, %d goroutines", callers))
 	b.goals = append(b.goals, measure.Goal{
-		What: "hot key, shielded: of the memory store's refusals", Want: 0.5, AtLeast: true, Got: t.ratio(shielded, inMemory, perSecond), Unit: " ×",
+		What: "hot key, shielded: of the memory store's refusals", Want: 0.5, AtLeast: true, Got: t.Ratio(shielded, inMemory, perSecond), Unit: " ×",
 	})
 	return nil
 }

@@ -43,8 +43,8 @@ func (b *bench) allowed(rules []field.Rule, d *load, names ...string) (*turns, e
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range t.names {
-		if p := t.median(name, refusals); p > 0 {
+	for _, name := range t.Names {
+		if p := t.Median(name, refusals); p > 0 {
 			return nil, fmt.Errorf("%s refused %.2f %%: nobody is to refuse here", name, p)
 		}
 	}
@@ -59,12 +59,12 @@ func (b *bench) many() error {
 	}
 	t.table("checks").Write(b.w, fmt.Sprintf("One rule, %d goroutines, %d keys", callers, users))
 	b.goals = append(b.goals,
-		measure.Goal{What: "checks/s: of rueidislimiter's", Want: 1.5, AtLeast: true, Got: t.ratio(field.Stint, field.RueidisLimiter, perSecond), Unit: " ×"},
-		measure.Goal{What: "checks/s: of redis_rate's", Want: 3, AtLeast: true, Got: t.ratio(field.Stint, field.RedisRate, perSecond), Unit: " ×"},
-		measure.Goal{What: "p99: of rueidislimiter's", Want: 1, Got: t.ratio(field.Stint, field.RueidisLimiter, p99), Unit: " ×"},
-		measure.Goal{What: "p99: of redis_rate's", Want: 1, Got: t.ratio(field.Stint, field.RedisRate, p99), Unit: " ×"},
-		measure.Goal{What: "Redis CPU of a check", Want: 6, Got: t.median(field.Stint, redisCPU), Unit: " µs"},
-		measure.Goal{What: "Redis CPU of a check: of redis_rate's", Want: 0.3, Got: t.ratio(field.Stint, field.RedisRate, redisCPU), Unit: " ×"})
+		measure.Goal{What: "checks/s: of rueidislimiter's", Want: 1.5, AtLeast: true, Got: t.Ratio(field.Stint, field.RueidisLimiter, perSecond), Unit: " ×"},
+		measure.Goal{What: "checks/s: of redis_rate's", Want: 3, AtLeast: true, Got: t.Ratio(field.Stint, field.RedisRate, perSecond), Unit: " ×"},
+		measure.Goal{What: "p99: of rueidislimiter's", Want: 1, Got: t.Ratio(field.Stint, field.RueidisLimiter, p99), Unit: " ×"},
+		measure.Goal{What: "p99: of redis_rate's", Want: 1, Got: t.Ratio(field.Stint, field.RedisRate, p99), Unit: " ×"},
+		measure.Goal{What: "Redis CPU of a check", Want: 6, Got: t.Median(field.Stint, redisCPU), Unit: " µs"},
+		measure.Goal{What: "Redis CPU of a check: of redis_rate's", Want: 0.3, Got: t.Ratio(field.Stint, field.RedisRate, redisCPU), Unit: " ×"})
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (b *bench) alone() error {
 // tripGoal is about one caller: there what Redis reads are trips. Of many thousand,
 // one or two are for something else.
 func tripGoal(t *turns, what string) measure.Goal {
-	return measure.Goal{What: what, Want: 1.01, Got: t.median(field.Stint, reads)}
+	return measure.Goal{What: what, Want: 1.01, Got: t.Median(field.Stint, reads)}
 }
 
 // threeRules is row c.
@@ -101,7 +101,7 @@ func (b *bench) threeRules() error {
 		}
 		t.table("requests").Write(b.w, fmt.Sprintf("Three rules: %s, %d goroutines", c.title, callers))
 		b.goals = append(b.goals, measure.Goal{
-			What: "Redis CPU of three rules " + c.goal, Want: 8, Got: t.median(field.Stint, redisCPU), Unit: " µs",
+			What: "Redis CPU of three rules " + c.goal, Want: 8, Got: t.Median(field.Stint, redisCPU), Unit: " µs",
 		})
 	}
 	t, err := b.allowed(ofSeveral, &load{callers: 1, keys: severalKeys(), on: b.one})

@@ -13,53 +13,17 @@ type subject struct {
 	field.Shared
 }
 
-// turns are the results of every subject, one for each round.
-type turns struct {
-	names []string
-	of    map[string][]result
-}
+// turns are the results of everyone.
+type turns struct{ *measure.Turns[result] }
 
-// alternate loads the subjects one after the other, in every round from another
-// one on. The first round warms up.
+// alternate loads the subjects in turn.
 func alternate(rounds int, subjects []subject, d *load) (*turns, error) {
-	t := &turns{of: make(map[string][]result)}
+	var all []measure.Taker[result]
 	for _, s := range subjects {
-		t.names = append(t.names, s.name)
+		all = append(all, measure.Taker[result]{Name: s.name, Run: func() (result, error) { return d.run(s.Shared) }})
 	}
-	for round := range rounds + 1 {
-		for i := range subjects {
-			s := subjects[(i+round)%len(subjects)]
-			r, err := d.run(s.Shared)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", s.name, err)
-			}
-			if round > 0 {
-				t.of[s.name] = append(t.of[s.name], r)
-			}
-		}
-	}
-	return t, nil
-}
-
-// median is the median over the rounds of a part of name's results.
-func (t *turns) median(name string, part func(result) float64) float64 {
-	var values []float64
-	for _, r := range t.of[name] {
-		values = append(values, part(r))
-	}
-	return measure.Median(values)
-}
-
-// ratio is the median over the rounds of a part of a's result by that of b in the
-// same round.
-func (t *turns) ratio(a, b string, part func(result) float64) float64 {
-	var values []float64
-	for i, r := range t.of[a] {
-		if i < len(t.of[b]) {
-			values = append(values, part(r)/part(t.of[b][i]))
-		}
-	}
-	return measure.Median(values)
+	t, err := measure.TakeTurns(rounds, all)
+	return &turns{t}, err
 }
 
 // Parts of a result.
@@ -101,10 +65,10 @@ func (t *turns) table(what string) *measure.Table {
 		head = append(head, c.head)
 	}
 	table := measure.NewTable(head...)
-	for _, name := range t.names {
-		row := []string{name, fmt.Sprintf("%.0f", t.median(name, perSecond)), fmt.Sprintf("%.2f", t.ratio(name, field.Stint, perSecond))}
+	for _, name := range t.Names {
+		row := []string{name, fmt.Sprintf("%.0f", t.Median(name, perSecond)), fmt.Sprintf("%.2f", t.Ratio(name, field.Stint, perSecond))}
 		for _, c := range columns {
-			row = append(row, measure.Num(t.median(name, c.part)))
+			row = append(row, measure.Num(t.Median(name, c.part)))
 		}
 		table.Row(row...)
 	}

@@ -24,10 +24,10 @@ func (b *bench) oneDescriptor() error {
 	full.table("call", bareRLS).Write(b.w, fmt.Sprintf("Envoy's rate limit service: one descriptor of %d, %d workers on %d connections", users, workers, connections))
 	b.decided("one descriptor", full)
 	slowest := onRedis
-	if full.has(envoys) {
+	if full.Has(envoys) {
 		slowest = envoys
 	}
-	rate := full.median(slowest, perSecond) / 2
+	rate := full.Median(slowest, perSecond) / 2
 	half, err := b.alternate(subjects, load{time: b.turn, rate: rate})
 	if err != nil {
 		return err
@@ -67,8 +67,8 @@ func (b *bench) hotKey() error {
 		return err
 	}
 	full.table("call", bareRLS).Write(b.w, "Envoy's rate limit service: one key over its limit")
-	b.limit("CPU of a refusal, memory: of the bare server's", 1.2, full.ratio(inMemory, bareRLS, cpu), " ×")
-	b.limit("CPU of a refusal, Redis: of the bare server's", 1.2, full.ratio(onRedis, bareRLS, cpu), " ×")
+	b.limit("CPU of a refusal, memory: of the bare server's", 1.2, full.Ratio(inMemory, bareRLS, cpu), " ×")
+	b.limit("CPU of a refusal, Redis: of the bare server's", 1.2, full.Ratio(onRedis, bareRLS, cpu), " ×")
 	b.quicker("one key over its limit", full)
 	return nil
 }
@@ -105,14 +105,14 @@ func (b *bench) sayRatelimit() {
 
 // decided adds the targets of a call that is let through.
 func (b *bench) decided(what string, t *turns) {
-	b.limit("CPU of a call in memory, "+what+": of the bare server's", 1.2, t.ratio(inMemory, bareRLS, cpu), " ×")
-	b.limit("CPU of a call on Redis, "+what, 36, t.median(onRedis, cpu), " µs")
+	b.limit("CPU of a call in memory, "+what+": of the bare server's", 1.2, t.Ratio(inMemory, bareRLS, cpu), " ×")
+	b.limit("CPU of a call on Redis, "+what, 36, t.Median(onRedis, cpu), " µs")
 	b.quicker(what, t)
 }
 
 // quicker adds the target of having a lower p99 than envoyproxy/ratelimit.
 func (b *bench) quicker(what string, t *turns) {
-	if t.has(envoys) {
-		b.limit("p99 on Redis, "+what+": of envoyproxy/ratelimit's", 1, t.ratio(onRedis, envoys, p99), " ×")
+	if t.Has(envoys) {
+		b.limit("p99 on Redis, "+what+": of envoyproxy/ratelimit's", 1, t.Ratio(onRedis, envoys, p99), " ×")
 	}
 }
