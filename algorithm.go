@@ -46,6 +46,13 @@ type Ask struct {
 	Cost int64
 	// Forced takes the cost whatever the limit says and leaves debt behind.
 	Forced bool
+	// MaxDelay is the longest Delay that the caller would wait out, in whole
+	// microseconds. A bucket, which by itself delays nothing, admits a charge that
+	// comes too early by no more than that, with the Delay after which it fits: it is
+	// booked ahead. A queue delays by no more than its own bounds and this one. 0
+	// means that a bucket admits only what fits now, and a queue what its bounds allow.
+	// Window counters and logs book nothing ahead.
+	MaxDelay time.Duration
 }
 
 // Verdict is what one bucket says to one charge. Durations are whole
@@ -56,8 +63,8 @@ type Verdict struct {
 	// Remaining is the number of requests of cost 1 that would pass at this
 	// instant, after this charge. Never negative.
 	Remaining int64
-	// Delay is how long an admitted request has to wait before it may go on.
-	// Only queues set it.
+	// Delay is how long an admitted request has to wait before it may go on. Queues
+	// set it, and buckets for an ask with a MaxDelay.
 	Delay time.Duration
 	// RetryAfter is, for a refused charge, the smallest wait after which the same
 	// charge would pass if nothing else came. [Never] if no wait helps.
@@ -94,9 +101,18 @@ type CellAlgorithm interface {
 	Take(c Cell, p *Params, now Micros, ask Ask) (Cell, Verdict)
 	// Expires is the instant from which c is worth no more than the zero Cell.
 	Expires(c Cell, p *Params) Micros
-	// Carry counts the use in c, which was kept under the limit old, under p, which
-	// came into force at since or at the last charge, whatever is later.
-	Carry(c Cell, old, p *Params, since Micros) Cell
+	// Owes is what c owes at its last charge, forgiven at the rate of p. It is nothing
+	// where p admits nothing.
+	Owes(c Cell, p *Params) Debt
+	// Assume is the bucket, as p would have counted it, that owes d: spent at the same
+	// instant, by at most all that p admits at once, so that the longest wait of a
+	// request of cost 1 is one that p alone could tell. whole says that no limit will
+	// miss anything of d that is not in c.
+	Assume(d Debt, p *Params) (c Cell, whole bool)
+	// Convert is c, which was counted under the limit old, as p would have counted it.
+	// It is what Assume makes of what c owes, but keeps counts where the two windows
+	// are alike.
+	Convert(c Cell, old, p *Params) (view Cell, whole bool)
 }
 
 // ListAlgorithm keeps each bucket in a list whose length is bounded by the
@@ -109,6 +125,12 @@ type ListAlgorithm interface {
 	TakeList(list []int64, p *Params, now Micros, ask Ask) ([]int64, Verdict)
 	// ExpiresList is the instant from which list is worth no more than none.
 	ExpiresList(list []int64, p *Params) Micros
+	// OwesList, AssumeList and ConvertList are Owes, Assume and Convert of a
+	// [CellAlgorithm] for lists. ConvertList changes nothing: the list that p counts
+	// is the same.
+	OwesList(list []int64, p *Params) Debt
+	AssumeList(d Debt, p *Params) (list []int64, whole bool)
+	ConvertList(list []int64, old, p *Params) (whole bool)
 }
 
 // QueueAlgorithm is a CellAlgorithm that admits requests with a delay.

@@ -26,9 +26,15 @@ type Charge struct {
 //
 // Take settles all charges at one instant, or none: verdicts[i] answers
 // charges[i], evaluated one after the other, and if the verdict of any charge
-// without Shadow is not OK, no bucket is charged. A shadow charge that does not
-// fit is not charged and does not refuse. The two slices have the same length;
+// without Shadow is not OK, no bucket is charged. Then the verdicts tell of the
+// buckets as they are: a charge that was refused is told when its bucket has room for
+// all that the request's enforced charges want of it, or [Never]. A shadow charge that
+// does not fit is not charged and does not refuse. The two slices have the same length;
 // charges hold at most [MaxCharges]. Charges of unlimited policies never arrive.
+//
+// Policies of one name may count one bucket in turn, under different limits and by
+// different algorithms. Each sees the bucket as of its last charge, spent by at most
+// its own capacity; what it lets off is kept as [Debt] for the others.
 //
 // now is the instant of the decision, below 2^53; 0 means the store's own clock, and a
 // shared store may always use its own. Take returns the instant it used.

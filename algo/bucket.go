@@ -68,8 +68,12 @@ func (b *bucket) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint
 	}
 	moved, debt, lag := owed(c, p, now)
 	after, ok := charge(debt, p, ask)
+	ahead := int64(0)
 	if !ask.Forced && ask.Cost >= 0 {
-		ok = ok && after <= most
+		if ask.MaxDelay > 0 {
+			ahead = lent(ask, most, p)
+		}
+		ok = ok && after <= most+spare(lag, ahead, p)
 	}
 	switch {
 	case ask.Cost == 0:
@@ -84,13 +88,44 @@ func (b *bucket) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint
 		v.ResetAfter = micros(lag + forgiven(debt, p))
 		v.NextAfter = micros(lag + forgiven(debt-most+(v.Remaining+1)*p[price], p))
 	}
-	if !ok {
+	switch {
+	case !ok:
 		v.RetryAfter = stint.Never
 		if cost := max(ask.Cost, 1); cost <= p[burst] {
-			v.RetryAfter = micros(lag + forgiven(debt+cost*p[price]-most, p))
+			v.RetryAfter = micros(untilSpare(debt+cost*p[price]-most, lag, ahead, p))
 		}
+	case ahead > 0 && after > most && ask.Cost > 0:
+		v.Delay = micros(lag + forgiven(after-most, p))
 	}
 	return c, v
+}
+
+// lent is how far above most the debt may go for a caller who waits for as long as
+// the ask says.
+func lent(ask stint.Ask, most int64, p *stint.Params) int64 {
+	us := ask.MaxDelay.Microseconds()
+	if us > (stint.MaxUnits-most)/p[gain] {
+		return stint.MaxUnits - most
+	}
+	return us * p[gain]
+}
+
+// spare is how far above a full bucket the debt may go where over is lent. For a
+// reading that is behind by lag it is less, because a delay counts from the reading.
+func spare(lag, over int64, p *stint.Params) int64 {
+	if over == 0 || lag > over/p[gain] {
+		return 0
+	}
+	return over - lag*p[gain]
+}
+
+// untilSpare is the time until late, which is above a full bucket, is within what
+// is lent.
+func untilSpare(late, lag, over int64, p *stint.Params) int64 {
+	if late > over {
+		return lag + forgiven(late-over, p)
+	}
+	return lag - (over-late)/p[gain]
 }
 
 // takeNothing is Take under a limit of 0.
@@ -166,36 +201,31 @@ func (b *bucket) Expires(c stint.Cell, p *stint.Params) stint.Micros {
 	return c.At + stint.Micros(forgiven(c.Used, p))
 }
 
-// Carry counts the use in units. Between the last charge and now the faster of
-// the two rates forgives, since the moment of the change is not known; and no
-// more than a full bucket is carried, so that nobody waits longer than the new
-// limit's own refill.
-func (b *bucket) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
-	if old[burst] == 0 || p[burst] == 0 {
-		return stint.Cell{}
+// Owes implements [stint.CellAlgorithm]: a bucket is a debt already.
+func (b *bucket) Owes(c stint.Cell, p *stint.Params) stint.Debt {
+	if p[burst] == 0 || c.Used == 0 {
+		return stint.Debt{}
 	}
-	c, debt, lag := owed(c, old, now)
-	slow := stint.Cell{At: c.At, Used: inUnits(c.Used, old[price], p)}
-	_, other, _ := owed(slow, p, now)
-	return stint.Cell{At: now + stint.Micros(lag), Used: min(inUnits(debt, old[price], p), other)}
+	return stint.Debt{At: c.At, Owed: c.Used, Rate: stint.Rate{Gain: p[gain], Price: p[price], Tick: 1}}
 }
 
-// inUnits turns a debt counted in oldPrice into one counted in p, rounded up, by
-// some millionths of a unit where the exact value can not be computed below 2^53;
-// at most a full bucket.
-func inUnits(debt, oldPrice int64, p *stint.Params) int64 {
-	if oldPrice == p[price] {
-		return min(debt, p[burst]*p[price])
+// Assume implements [stint.CellAlgorithm].
+func (b *bucket) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) {
+	return assume(d, p, p[burst]*p[price])
+}
+
+// assume is the bucket that owes d, at most most.
+func assume(d stint.Debt, p *stint.Params, most int64) (stint.Cell, bool) {
+	if d.Owed == 0 || most == 0 {
+		return stint.Cell{}, d.Owed == 0
 	}
-	whole, rest := debt/oldPrice, debt%oldPrice
-	if whole >= p[burst] {
-		return p[burst] * p[price]
-	}
-	if rest > 0 {
-		coarse := ceilDiv(rest, stint.MaxUnits/p[price])
-		rest = min(p[price], ceilDiv(ceilDiv(rest, coarse)*p[price], oldPrice/coarse))
-	}
-	return whole*p[price] + rest
+	owed := d.WorthAt(p[price])
+	return stint.Cell{At: d.At, Used: min(owed, most)}, owed <= most
+}
+
+// Convert implements [stint.CellAlgorithm].
+func (b *bucket) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, bool) {
+	return b.Assume(b.Owes(c, old), p)
 }
 
 func (b *bucket) Explain(l stint.Limit) (string, []string) {

@@ -98,13 +98,44 @@ func (fixedWindow) Expires(c stint.Cell, p *stint.Params) stint.Micros {
 	return stint.Micros(endOf(int64(c.At), p))
 }
 
-// Carry keeps a count that still holds: the instant of the last charge and the
-// live window say for how long.
-func (f fixedWindow) Carry(c stint.Cell, old, _ *stint.Params, now stint.Micros) stint.Cell {
-	if f.Expires(c, old) <= now {
-		return stint.Cell{}
+// Owes implements [stint.CellAlgorithm].
+func (fixedWindow) Owes(c stint.Cell, p *stint.Params) stint.Debt {
+	return windowDebt(c.At, c.Used, p)
+}
+
+// windowDebt is a count of a window as debt: a limit in each window.
+func windowDebt(at stint.Micros, used int64, p *stint.Params) stint.Debt {
+	if used == 0 || p[limit] == 0 {
+		return stint.Debt{}
 	}
-	return c
+	r := windowRate(p)
+	return stint.Debt{At: at, Owed: min(used, stint.MaxUnits/r.Price) * r.Price, Rate: r}
+}
+
+// windowRate cuts a window into ticks, so many that limit × ticks is at most
+// [stint.MaxUnits]. Each tick forgives a limit's worth of what a window forgives.
+func windowRate(p *stint.Params) stint.Rate {
+	t := ceilDiv(p[window], stint.MaxUnits/p[limit])
+	return stint.Rate{Gain: p[limit], Price: ceilDiv(p[window], t), Tick: t}
+}
+
+// Assume implements [stint.CellAlgorithm]: all was used in the window of the last
+// charge. That is never whole, since at the end of its window the count is gone at
+// once, and debt is not.
+func (fixedWindow) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) {
+	if d.Owed == 0 || p[limit] == 0 {
+		return stint.Cell{}, d.Owed == 0
+	}
+	return stint.Cell{At: d.At, Used: min(d.Units(), p[limit])}, false
+}
+
+// Convert implements [stint.CellAlgorithm]. A count stays, also above the limit: it
+// ends with the window. It is whole unless the window that it came from ends later.
+func (f fixedWindow) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, bool) {
+	if c.Used == 0 || old[limit] == 0 || p[limit] == 0 {
+		return stint.Cell{}, c.Used == 0 || old[limit] == 0
+	}
+	return c, p[window]%old[window] == 0
 }
 
 func (fixedWindow) Explain(l stint.Limit) (string, []string) {

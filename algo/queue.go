@@ -96,7 +96,11 @@ func (q LeakyQueue) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask st
 	if possible {
 		early, late = tooMuch(debt, min(cost, p[burst]), p), tooMuch(debt, cost, p)
 	}
-	ok := ask.Forced || ask.Cost < 0 || possible && late <= spare(lag, p)
+	patience := stint.MaxUnits
+	if ask.MaxDelay > 0 {
+		patience = lent(ask, 0, p)
+	}
+	ok := ask.Forced || ask.Cost < 0 || possible && late <= spare(lag, p[over], p) && early <= spare(lag, patience, p)
 	switch {
 	case ask.Cost == 0:
 	case ok:
@@ -111,7 +115,7 @@ func (q LeakyQueue) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask st
 	case !possible && !ok:
 		v.RetryAfter = stint.Never
 	case !ok:
-		v.RetryAfter = micros(untilSpare(late, lag, p))
+		v.RetryAfter = micros(max(untilSpare(late, lag, p[over], p), untilSpare(early, lag, patience, p)))
 	case ask.Cost > 0 && !ask.Forced && early > 0:
 		v.Delay = micros(lag + forgiven(early, p))
 	}
@@ -132,23 +136,6 @@ func tooMuch(debt, cost int64, p *stint.Params) int64 {
 	return max(0, debt+(cost-p[burst])*p[price])
 }
 
-// spare is how far above the burst the queue lets the debt go. For a reading that
-// is behind by lag it is less, because a delay counts from the reading.
-func spare(lag int64, p *stint.Params) int64 {
-	if lag > p[over]/p[gain] {
-		return 0
-	}
-	return p[over] - lag*p[gain]
-}
-
-// untilSpare is the time until late is within what the queue spares.
-func untilSpare(late, lag int64, p *stint.Params) int64 {
-	if late > p[over] {
-		return lag + forgiven(late-p[over], p)
-	}
-	return lag - (p[over]-late)/p[gain]
-}
-
 // verdict reads a debt.
 func (q LeakyQueue) verdict(debt, lag int64, p *stint.Params) stint.Verdict {
 	capacity := q.Capacity(p)
@@ -156,11 +143,11 @@ func (q LeakyQueue) verdict(debt, lag int64, p *stint.Params) stint.Verdict {
 		return stint.Verdict{Remaining: capacity}
 	}
 	v := stint.Verdict{ResetAfter: micros(lag + forgiven(debt, p))}
-	if room := spare(lag, p) + (p[burst]-1)*p[price] - debt; room >= 0 {
+	if room := spare(lag, p[over], p) + (p[burst]-1)*p[price] - debt; room >= 0 {
 		v.Remaining = room/p[price] + 1
 	}
 	if v.Remaining < capacity {
-		v.NextAfter = micros(untilSpare(tooMuch(debt, v.Remaining+1, p), lag, p))
+		v.NextAfter = micros(untilSpare(tooMuch(debt, v.Remaining+1, p), lag, p[over], p))
 	}
 	return v
 }
@@ -170,16 +157,19 @@ func (q LeakyQueue) Expires(c stint.Cell, p *stint.Params) stint.Micros {
 	return (&bucket{}).Expires(c, p)
 }
 
-// Carry implements [stint.CellAlgorithm].
-func (q LeakyQueue) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
-	if old[burst] == 0 || p[burst] == 0 {
-		return stint.Cell{}
-	}
-	wide := *p
-	wide[burst] += ceilDiv(p[over], p[price])
-	c = (&bucket{}).Carry(c, old, &wide, now)
-	c.Used = min(c.Used, p[burst]*p[price]+p[over])
-	return c
+// Owes implements [stint.CellAlgorithm].
+func (q LeakyQueue) Owes(c stint.Cell, p *stint.Params) stint.Debt {
+	return (&bucket{}).Owes(c, p)
+}
+
+// Assume implements [stint.CellAlgorithm].
+func (q LeakyQueue) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) {
+	return assume(d, p, p[burst]*p[price]+p[over])
+}
+
+// Convert implements [stint.CellAlgorithm].
+func (q LeakyQueue) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, bool) {
+	return q.Assume(q.Owes(c, old), p)
 }
 
 // Explain implements [stint.Algorithm].

@@ -152,6 +152,31 @@ func (slidingLog) ExpiresList(list []int64, p *stint.Params) stint.Micros {
 	return stint.Micros(list[len(list)-2] + p[window])
 }
 
+// OwesList implements [stint.ListAlgorithm]: what was in the window of the last
+// charge.
+func (slidingLog) OwesList(list []int64, p *stint.Params) stint.Debt {
+	if len(list) == 0 || p[limit] == 0 {
+		return stint.Debt{}
+	}
+	last := list[len(list)-2]
+	return windowDebt(stint.Micros(last), total(list[dead(list, last-p[window]):]), p)
+}
+
+// AssumeList implements [stint.ListAlgorithm]: all came with the last charge. That
+// is never whole, since a window later it is gone at once, and debt is not.
+func (slidingLog) AssumeList(d stint.Debt, p *stint.Params) ([]int64, bool) {
+	if d.Owed == 0 || p[limit] == 0 {
+		return nil, d.Owed == 0
+	}
+	return []int64{int64(d.At), min(d.Units(), p[limit])}, false
+}
+
+// ConvertList implements [stint.ListAlgorithm]. A shorter window forgets what the
+// longer one remembers.
+func (slidingLog) ConvertList(list []int64, old, p *stint.Params) bool {
+	return len(list) == 0 || p[window] >= old[window] && p[limit] > 0
+}
+
 func (slidingLog) Explain(l stint.Limit) (string, []string) {
 	if l.Count == 0 {
 		return "refuses everything", nil

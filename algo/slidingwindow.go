@@ -175,15 +175,37 @@ func (slidingWindow) Expires(c stint.Cell, p *stint.Params) stint.Micros {
 	return stint.Micros(end)
 }
 
-// Carry takes what still counts under the old window as the count of the new
-// window in which the last charge was.
-func (s slidingWindow) Carry(c stint.Cell, old, p *stint.Params, now stint.Micros) stint.Cell {
-	if old[window] == p[window] || old[limit] == 0 {
-		return c
+// Owes implements [stint.CellAlgorithm]: the estimate at the last charge.
+func (s slidingWindow) Owes(c stint.Cell, p *stint.Params) stint.Debt {
+	if c.Used+c.Prior == 0 || p[limit] == 0 {
+		return stint.Debt{}
 	}
-	at := int64(max(now, c.At))
-	current, previous := s.counts(c, old, at)
-	return stint.Cell{At: c.At, Used: current + s.weighed(previous, old, at)}
+	most := stint.MaxUnits / p[ticks]
+	left := p[ticks] - int64(c.At)%p[window]/p[tick]
+	owed := min(stint.MaxUnits, min(c.Used, most)*p[ticks]+min(c.Prior, most)*left)
+	return stint.Debt{At: c.At, Owed: owed, Rate: stint.Rate{Gain: p[limit], Price: p[ticks], Tick: p[tick]}}
+}
+
+// Assume implements [stint.CellAlgorithm]: what is owed came evenly over the window
+// that ends with the last charge, as the algorithm supposes of every window that it
+// does not count itself. So a window after the last charge it is gone.
+func (s slidingWindow) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) {
+	if d.Owed == 0 || p[limit] == 0 {
+		return stint.Cell{}, d.Owed == 0
+	}
+	n := d.Units()
+	used := min(n, p[limit])
+	before := s.weighed(used, p, int64(d.At))
+	return stint.Cell{At: d.At, Used: used - before, Prior: used}, n <= p[limit]
+}
+
+// Convert implements [stint.CellAlgorithm]. Counts of the same window stay if they
+// are within the limit.
+func (s slidingWindow) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, bool) {
+	if old[window] == p[window] && old[limit] > 0 && c.Used <= p[limit]-s.weighed(c.Prior, p, int64(c.At)) {
+		return c, true
+	}
+	return s.Assume(s.Owes(c, old), p)
 }
 
 func (slidingWindow) Explain(l stint.Limit) (string, []string) {

@@ -78,7 +78,7 @@ func (t *table) inherit(g *segment, i int, heir *stint.Policy, now stint.Micros)
 	}
 	c, old := g.cell(i), t.variant(g.tag(i))
 	if old.Params != heir.Params {
-		c = t.cells.Carry(c, &old.Params, &heir.Params, now)
+		c, _ = t.cells.Convert(c, &old.Params, &heir.Params)
 	}
 	return state{cell: c}
 }

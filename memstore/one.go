@@ -97,8 +97,8 @@ func (h *home) under(c stint.Cell, tag int64, now stint.Micros) (as stint.Cell, 
 	if tag == h.tag {
 		return c, false
 	}
-	since := min(h.since, now)
-	return h.table.cells.Carry(c, &h.table.variant(tag).Params, &h.policy.Params, max(since, c.At)), since > c.At
+	view, _ := h.table.cells.Convert(c, &h.table.variant(tag).Params, &h.policy.Params)
+	return view, false
 }
 
 // put is a bucket to write.

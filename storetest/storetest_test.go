@@ -75,3 +75,9 @@ func FuzzParseVectors(f *testing.F) {
 		}
 	})
 }
+
+func TestLimitsInTurnOnTheReference(t *testing.T) {
+	if err := (storetest.Turns{Store: storetest.NewReference(), Seed: storetest.Seed()}).Differ(2000); err != nil {
+		t.Fatal(err)
+	}
+}

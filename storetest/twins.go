@@ -89,7 +89,7 @@ type world struct {
 	policies []*stint.Policy
 	keys     int
 	era      int
-	pending  []stint.Charge // to be asked before anything else
+	earlier  map[string][]*stint.Policy // limits by the name of their buckets
 	// guide knows what the buckets hold. A bucket that was worth nothing at some
 	// instant may have been forgotten: time must not go back to before then.
 	guide   *Reference
@@ -97,12 +97,12 @@ type world struct {
 }
 
 func newWorld(seed uint64) *world {
-	w := &world{Rand: rand.New(rand.NewPCG(seed, 0)), now: Start, keys: 3}
+	w := &world{Rand: rand.New(rand.NewPCG(seed, 0)), now: Start, keys: 3, earlier: make(map[string][]*stint.Policy)}
 	for i, a := range append(slices.Clone(algo.All), algo.All...) {
-		w.policies = append(w.policies, w.newPolicy("p"+strconv.Itoa(i), a, 0))
+		w.policies = append(w.policies, w.newPolicy("p"+strconv.Itoa(i), a))
 	}
 	for i, q := range []algo.LeakyQueue{{MaxWaiting: 3}, {MaxWait: 1e9}, {MaxWait: 2e9, MaxWaiting: 5}} {
-		w.policies = append(w.policies, w.newPolicy("q"+strconv.Itoa(i), q, 0))
+		w.policies = append(w.policies, w.newPolicy("q"+strconv.Itoa(i), q))
 	}
 	w.newEra()
 	return w
@@ -114,17 +114,13 @@ func (w *world) newEra() {
 	w.guide, w.expired = NewReference(), make(map[name]stint.Micros)
 }
 
-// newPolicy makes one with a random limit; window, if not 0, is that of before.
-func (w *world) newPolicy(name string, a stint.Algorithm, window int64) *stint.Policy {
+// newPolicy makes one with a random limit.
+func (w *world) newPolicy(name string, a stint.Algorithm) *stint.Policy {
 	counts := []int64{1, 2, 3, 5, 7, 10, 17, 60, 100}
 	windows := []int64{1, 1000, 99_991, 1_000_000, 1_000_003, 10_000_000, 60_000_000, 3_600_000_000}
 	for {
 		l := stint.Limit{Count: counts[w.IntN(len(counts))]}
-		us := window
-		if us == 0 {
-			us = windows[w.IntN(len(windows))]
-		}
-		l.Window = time.Duration(us) * time.Microsecond
+		l.Window = time.Duration(windows[w.IntN(len(windows))]) * time.Microsecond
 		if w.IntN(3) == 0 {
 			l.Burst = counts[w.IntN(len(counts))]
 		}
@@ -136,9 +132,6 @@ func (w *world) newPolicy(name string, a stint.Algorithm, window int64) *stint.P
 
 // turn moves the time and now and then a limit.
 func (w *world) turn(i int) {
-	if len(w.pending) > 0 {
-		return
-	}
 	if i%400 == 399 {
 		w.newEra()
 	}
@@ -171,39 +164,28 @@ func (w *world) stepBack(by int64) {
 func (w *world) noticeExpired() {
 	for n, b := range w.guide.buckets {
 		delete(w.expired, n)
-		if at := b.expires(w.policyOf(n)); at <= w.now {
+		if at := b.expires(); at <= w.now {
 			w.expired[n] = at
 		}
 	}
 }
 
-func (w *world) policyOf(n name) *stint.Policy {
-	i := slices.IndexFunc(w.policies, func(p *stint.Policy) bool { return p.Name == n.policy })
-	return w.policies[i]
-}
-
-// changeLimit changes a limit. Each key is then charged at that instant, because
-// when exactly a change reaches a bucket that nobody asks is a store's affair.
+// changeLimit changes a limit, or takes turns with an earlier one of the same name.
 func (w *world) changeLimit(i int) {
 	old := w.policies[i]
-	window := int64(0)
-	if _, ok := old.Algorithm.(stint.ListAlgorithm); ok {
-		window = old.Limit.Window.Microseconds()
+	earlier := w.earlier[old.Name]
+	if len(earlier) > 0 && w.IntN(2) == 0 {
+		w.policies[i] = earlier[w.IntN(len(earlier))]
+		return
 	}
-	w.policies[i] = w.newPolicy(old.Name, old.Algorithm, window)
-	for key := range w.keys {
-		w.pending = append(w.pending, forced(one(w.policies[i], w.key(key))))
-	}
+	w.policies[i] = w.newPolicy(old.Name, old.Algorithm)
+	w.earlier[old.Name] = append(earlier, w.policies[i])
 }
 
 func (w *world) key(i int) string { return strconv.Itoa(w.era) + "/" + strconv.Itoa(i) }
 
 // request makes up the charges of one request.
 func (w *world) request() []stint.Charge {
-	if request := w.pending; request != nil {
-		w.pending = nil
-		return request
-	}
 	n := 1
 	if w.IntN(3) == 0 {
 		n = 1 + w.IntN(5)
@@ -216,6 +198,9 @@ func (w *world) request() []stint.Charge {
 		request[i] = of(w.policies[w.IntN(len(w.policies))], w.key(w.IntN(w.keys)), w.cost())
 		request[i].Forced = w.IntN(20) == 0
 		request[i].Shadow = w.IntN(6) == 0
+		if w.IntN(8) == 0 {
+			request[i].MaxDelay = time.Duration(w.Int64N(3_000_000)) * time.Microsecond
+		}
 	}
 	return request
 }

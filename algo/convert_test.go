@@ -11,14 +11,19 @@ import (
 	"github.com/stint-dev/stint/algo"
 )
 
-// carry moves a bucket under another limit.
-func (m *machine) carry(to *machine, now stint.Micros) {
+// convert makes to the bucket of m as the limit of to counts it, where it is worth
+// anything at now.
+func (m *machine) convert(to *machine, now stint.Micros) (whole bool) {
 	to.forget()
+	if m.expires() <= now {
+		return true
+	}
 	if a, ok := m.a.(stint.CellAlgorithm); ok {
-		to.cell = a.Carry(m.cell, &m.p, &to.p, now)
-		return
+		to.cell, whole = a.Convert(m.cell, &m.p, &to.p)
+		return whole
 	}
 	to.list = m.copy().list
+	return m.a.(stint.ListAlgorithm).ConvertList(to.list, &m.p, &to.p)
 }
 
 // drawUsed draws a bucket that has been asked for a while, and the instant.
@@ -31,28 +36,28 @@ func drawUsed(t *rapid.T, m *machine, plain bool) stint.Micros {
 	return now + drawStep(t, m, now)
 }
 
-// TestCarryOfTheSameLimitChangesNothing, but for debt above a full bucket, which
+// TestConvertOfTheSameLimitChangesNothing, but for debt above a full bucket, which
 // is let off.
-func TestCarryOfTheSameLimitChangesNothing(t *testing.T) {
+func TestConvertOfTheSameLimitChangesNothing(t *testing.T) {
 	each(t, func(t *rapid.T, m *machine) {
 		now := drawUsed(t, m, true)
 		before := m.would(now, 0)
 		to := m.copy()
-		m.carry(to, now)
+		m.convert(to, now)
 		if v := to.would(now, 0); v != before {
-			t.Fatalf("%s, limit %v: %+v, carried %+v", m.a.Name(), m.l, before, v)
+			t.Fatalf("%s, limit %v: %+v, converted %+v", m.a.Name(), m.l, before, v)
 		}
 	}, every...)
 }
 
-// TestCarryOfAWorthlessBucketIsWorthless, so that it does not matter whether a
+// TestConvertOfAWorthlessBucketIsWorthless, so that it does not matter whether a
 // store had forgotten it.
-func TestCarryOfAWorthlessBucketIsWorthless(t *testing.T) {
+func TestConvertOfAWorthlessBucketIsWorthless(t *testing.T) {
 	each(t, func(t *rapid.T, m *machine) {
 		drawUsed(t, m, false)
 		now := max(m.expires(), start) + stint.Micros(rapid.Int64Range(0, 10).Draw(t, "later"))
 		to := drawMachine(t, m.a)
-		m.carry(to, now)
+		m.convert(to, now)
 		if v, fresh := to.would(now, 0), to.fresh(now); v != fresh {
 			t.Fatalf("%s, limit %v to %v: %+v, want %+v", m.a.Name(), m.l, to.l, v, fresh)
 		}
@@ -66,13 +71,13 @@ func (m *machine) fresh(now stint.Micros) stint.Verdict {
 	return c.cost(now, 0)
 }
 
-// TestCarryLocksNobodyOut: after a change the verdicts are those of the new limit,
+// TestConvertLocksNobodyOut: after a change the verdicts are those of the new limit,
 // and a request of cost 1 passes within what the new limit needs to be as new.
-func TestCarryLocksNobodyOut(t *testing.T) {
+func TestConvertLocksNobodyOut(t *testing.T) {
 	each(t, func(t *rapid.T, m *machine) {
 		now := drawUsed(t, m, false)
 		to := drawMachine(t, m.a)
-		m.carry(to, now)
+		m.convert(to, now)
 		v := to.cost(now, 1)
 		checkRemaining(t, to, now, v)
 		checkRetry(t, to, now, stint.Ask{Cost: 1}, v)
@@ -94,16 +99,16 @@ func TestCarryLocksNobodyOut(t *testing.T) {
 	}, every...)
 }
 
-// TestCarryEarnsNothing: what is left after a change is at most the new capacity
+// TestConvertEarnsNothing: what is left after a change is at most the new capacity
 // less what would still be owed now, whether the limit changed just now or right
 // after the last charge.
-func TestCarryEarnsNothing(t *testing.T) {
+func TestConvertEarnsNothing(t *testing.T) {
 	each(t, func(t *rapid.T, m *machine) {
 		cost := rapid.Int64Range(1, m.capacity()).Draw(t, "cost")
 		m.cost(start, cost)
 		now := start + drawStep(t, m, start)
 		to := drawMachine(t, m.a)
-		m.carry(to, now)
+		m.convert(to, now)
 		owed := rat(min(cost, to.capacity()))
 		for _, c := range []*machine{m, to} {
 			gone := big.NewRat(c.l.Count, c.window())
@@ -124,8 +129,8 @@ func TestCarryEarnsNothing(t *testing.T) {
 	}, algo.TokenBucket, algo.LeakyBucket)
 }
 
-// TestCarryKeepsTheCount: with another limit and the same window, counts stay.
-func TestCarryKeepsTheCount(t *testing.T) {
+// TestConvertKeepsTheCount: with another limit and the same window, counts stay.
+func TestConvertKeepsTheCount(t *testing.T) {
 	each(t, func(t *rapid.T, m *machine) {
 		cost := rapid.Int64Range(1, m.capacity()).Draw(t, "cost")
 		m.cost(start, cost)
@@ -136,7 +141,7 @@ func TestCarryKeepsTheCount(t *testing.T) {
 			return
 		}
 		to.p = p
-		m.carry(to, start)
+		m.convert(to, start)
 		if v := to.would(start, 0); v.Remaining != max(0, to.capacity()-cost) {
 			t.Fatalf("%s, limit %v to %v: %d left of %d with %d used", m.a.Name(), m.l, to.l, v.Remaining, to.capacity(), cost)
 		}
@@ -149,7 +154,7 @@ func TestC126ShorterPeriodOfAnIdleKey(t *testing.T) {
 		m := newMachine(t, a, "10 per 60s")
 		m.cost(start, 1)
 		to := newMachine(t, a, "10 per 1s")
-		m.carry(to, start+5_000_000)
+		m.convert(to, start+5_000_000)
 		v := to.cost(start+5_000_000, 1)
 		if !v.OK || v.Remaining != to.capacity()-1 || v.ResetAfter > time.Second {
 			t.Errorf("%s: %+v, want all but one of %d left and a reset within 1s", a.Name(), v, to.capacity())
