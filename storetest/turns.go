@@ -190,7 +190,7 @@ func (g *game) ask(p *stint.Policy, cost int64) (stint.Verdict, error) {
 func longestWait(p *stint.Policy) time.Duration {
 	switch p.Algorithm {
 	case algo.TokenBucket, algo.LeakyBucket:
-		return (p.Limit.Window + time.Duration(p.Limit.Count) - 1) / time.Duration(p.Limit.Count) + time.Microsecond
+		return (p.Limit.Window+time.Duration(p.Limit.Count)-1)/time.Duration(p.Limit.Count) + time.Microsecond
 	case algo.SlidingWindowCounter:
 		return 2 * p.Limit.Window
 	}
