@@ -68,12 +68,14 @@ func (b *bucket) Take(c stint.Cell, p *stint.Params, now stint.Micros, ask stint
 	}
 	moved, debt, lag := owed(c, p, now)
 	after, ok := charge(debt, p, ask)
-	ahead := int64(0)
+	ahead := int64(0) // how far above most the caller would wait out
 	if !ask.Forced && ask.Cost >= 0 {
+		room := most
 		if ask.MaxDelay > 0 {
 			ahead = lent(ask, most, p)
+			room += spare(lag, ahead, p)
 		}
-		ok = ok && after <= most+spare(lag, ahead, p)
+		ok = ok && after <= room
 	}
 	switch {
 	case ask.Cost == 0:
@@ -113,7 +115,7 @@ func lent(ask stint.Ask, most int64, p *stint.Params) int64 {
 // spare is how far above a full bucket the debt may go where over is lent. For a
 // reading that is behind by lag it is less, because a delay counts from the reading.
 func spare(lag, over int64, p *stint.Params) int64 {
-	if over == 0 || lag > over/p[gain] {
+	if lag > over/p[gain] {
 		return 0
 	}
 	return over - lag*p[gain]
