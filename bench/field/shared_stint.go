@@ -16,6 +16,15 @@ func shareStint(at Redis, rules ...Rule) (Shared, error) {
 // ShareStint opens Stint's token bucket on Redis. Front, if not nil, makes the store
 // that stands in front of the one in Redis.
 func ShareStint(at Redis, front func(stint.Store) (stint.Store, error), rules ...Rule) (Shared, error) {
+	return shareAs(at, algo.TokenBucket, front, rules)
+}
+
+// ShareStintLog opens Stint's sliding window log on Redis.
+func ShareStintLog(at Redis, rules ...Rule) (Shared, error) {
+	return shareAs(at, algo.SlidingWindowLog, nil, rules)
+}
+
+func shareAs(at Redis, a stint.Algorithm, front func(stint.Store) (stint.Store, error), rules []Rule) (Shared, error) {
 	s, err := redisstore.New(redisstore.Options{Addrs: at.Addrs, Cluster: at.Cluster})
 	if err != nil {
 		return Shared{}, err
@@ -27,22 +36,22 @@ func ShareStint(at Redis, front func(stint.Store) (stint.Store, error), rules ..
 			return Shared{}, err
 		}
 	}
-	return Shared{Allow: decide(l, rules), Close: s.Close}, nil
+	return Shared{Allow: decide(l, a, rules), Close: s.Close}, nil
 }
 
 // ShareMemory is Stint in the memory of this process: what a refusal costs that
 // does not go to Redis.
 func ShareMemory(rules ...Rule) Shared {
 	l, _ := NewStint(rules[0].Quota, algo.TokenBucket)
-	return Shared{Allow: decide(l, rules), Close: nothing}
+	return Shared{Allow: decide(l, algo.TokenBucket, rules), Close: nothing}
 }
 
 // decide asks l about all rules in one call. The storage of a decision is used
 // again, as a server does.
-func decide(l *stint.Limiter, rules []Rule) func(ctx context.Context, keys []string) (bool, error) {
+func decide(l *stint.Limiter, a stint.Algorithm, rules []Rule) func(ctx context.Context, keys []string) (bool, error) {
 	var policies []*stint.Policy
 	for _, r := range rules {
-		policies = append(policies, NewPolicy(r.Name, r.Quota, algo.TokenBucket))
+		policies = append(policies, NewPolicy(r.Name, r.Quota, a))
 	}
 	if len(policies) == 1 {
 		return func(ctx context.Context, keys []string) (bool, error) {

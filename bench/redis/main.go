@@ -45,12 +45,14 @@ var parts = []part{
 	{"d", (*bench).hotKey},
 	{"e", (*bench).weigh},
 	{"f", (*bench).cluster},
+	{"g", (*bench).logs},
 }
 
 func main() {
 	var o options
 	only := flag.String("only", "", "the parts to run, such as a,b; all of them if empty:\n"+
-		"a many callers, b one caller, c three rules, d one hot key, e bytes of a bucket, f a cluster")
+		"a many callers, b one caller, c three rules, d one hot key, e bytes of a bucket, f a cluster,\n"+
+		"g a log of 10,000 entries")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
 	flag.DurationVar(&o.turn, "time", 300*time.Millisecond, "time of each turn")
 	flag.IntVar(&o.keys, "keys", 1_000_000, "buckets that are weighed")
@@ -102,7 +104,7 @@ func choose(only string) ([]part, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == strings.TrimSpace(name) })
 		if i < 0 {
-			return nil, fmt.Errorf("no part is called %q: from a to f", name)
+			return nil, fmt.Errorf("no part is called %q: from a to g", name)
 		}
 		chosen = append(chosen, parts[i])
 	}
