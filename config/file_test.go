@@ -83,7 +83,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	want := settings{
 		Listen{Gateway: ":8080", Admin: "127.0.0.1:9090"},
 		"http://127.0.0.1:3000/base",
-		Store{MaxBuckets: 1_000_000, RefuseNew: true},
+		Store{MaxBuckets: 1_000_000, MaxMemory: 512 << 20, RefuseNew: true},
 		true, 10, "X-Real-IP",
 		[]string{"ietf", "github"},
 		503,

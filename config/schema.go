@@ -82,6 +82,10 @@ func (s *span) schema(tag) schema {
 	return schema{"type": "string", "pattern": `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|\$\{[A-Za-z_]`}
 }
 
+func (s *size) schema(tag) schema {
+	return schema{"type": "string", "pattern": `^[0-9_]+(k|Ki|[MGT]i?)B$|\$\{[A-Za-z_]`}
+}
+
 func (s *spanOrOff) schema(t tag) schema {
 	return schema{"anyOf": []schema{{"const": "off"}, s.span.schema(t)}}
 }

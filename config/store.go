@@ -15,6 +15,9 @@ type Store struct {
 	// MaxBuckets bounds the buckets kept in memory. 0 means the store's own default.
 	// Beside Redis they are those that count while it fails.
 	MaxBuckets int64
+	// MaxMemory bounds the memory that the buckets take, in bytes. 0 means the store's
+	// own default. Whichever of the two bounds is met first counts.
+	MaxMemory int64
 	// RefuseNew refuses new keys when all buckets in memory are in use. By default
 	// those nearest their reset make room.
 	RefuseNew bool

@@ -30,6 +30,7 @@ type memory struct {
 // memoryFields are the fields of memory.
 type memoryFields struct {
 	MaxBuckets whole `yaml:"max_buckets" doc:"How many buckets are kept at most. Left out, it is 10000000."`
+	MaxMemory  size  `yaml:"max_memory" doc:"How much memory the buckets take at most, their logs included: 512MiB, 2GiB. Left out, it is half of what the process may use. Whichever bound is met first counts."`
 	WhenFull   word  `yaml:"when_full" enum:"evict refuse" doc:"evict makes room by dropping what is nearest its reset, refuse refuses new keys. Left out, it is evict."`
 }
 
@@ -45,7 +46,13 @@ func (m *memory) set(d *decoder, n *node, t tag) {
 	if b := m.MaxBuckets.n; b != nil && m.MaxBuckets.v == 0 {
 		d.fault(b, t.name+".max_buckets 0 would count nothing", "write at least 1, or leave it out for 10000000")
 	}
+	if b := m.MaxMemory.n; b != nil && m.MaxMemory.v < minMemory {
+		d.fault(b, t.name+".max_memory"+b.Shown()+" is too little", "write at least 1MiB")
+	}
 }
+
+// minMemory is the least memory that a store can be given, in bytes.
+const minMemory = 1 << 20
 
 // redis is the fields of a store in Redis.
 type redis struct {
@@ -183,7 +190,7 @@ func (s *store) set(d *decoder, n *node, t tag) {
 
 // settings returns the store that was written.
 func (s *store) settings() Store {
-	to := Store{MaxBuckets: s.Memory.MaxBuckets.v, RefuseNew: s.Memory.WhenFull.v == "refuse"}
+	to := Store{MaxBuckets: s.Memory.MaxBuckets.v, MaxMemory: s.Memory.MaxMemory.v, RefuseNew: s.Memory.WhenFull.v == "refuse"}
 	if r := &s.Redis; s.url != nil {
 		to.Redis = &Redis{
 			URL: r.URL.v, Prefix: r.Prefix.v, Deadline: r.Deadline.v, Probe: r.Probe.v,

@@ -43,6 +43,7 @@ type Options struct {
 	// MaxBuckets bounds the number of live buckets over all policies. 0 means
 	// DefaultMaxBuckets.
 	MaxBuckets int64
+	MaxMemory  int64 // bytes; 0: half of what the process may use
 	// WhenFull says what happens to a new key then.
 	WhenFull Full
 }

@@ -32,7 +32,7 @@ type counts struct {
 // openCounts makes the stores. A shared one need not be there yet. changed is told
 // when it fails and when it answers again.
 func openCounts(kept config.Store, changed func(error)) (*counts, error) {
-	options := memstore.Options{MaxBuckets: kept.MaxBuckets}
+	options := memstore.Options{MaxBuckets: kept.MaxBuckets, MaxMemory: kept.MaxMemory}
 	if kept.RefuseNew {
 		options.WhenFull = memstore.RefuseNew
 	}
