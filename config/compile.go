@@ -38,13 +38,17 @@ func (b *builder) compile() {
 		return
 	}
 	b.file.Set = set
-	for _, w := range set.Warnings() {
+	warnings, more := set.Warnings()
+	for _, w := range warnings {
 		if e := b.placed(w, false); e != nil {
 			b.file.Warnings = append(b.file.Warnings, e)
 		}
 	}
 	all := faultsOf(b.file.Path, b.file.Warnings)
 	b.file.Warnings = all.Sorted()
+	if more > 0 {
+		b.file.Warnings = append(b.file.Warnings, &Error{File: b.file.Path, Message: fmt.Sprintf("and %d more warnings", more)})
+	}
 }
 
 // faultsOf collects errors to be sorted.

@@ -8,23 +8,23 @@ import (
 
 // Bounds of a file.
 const (
-	// MaxRules is the most rules that one set can have.
-	MaxRules = 1000
+	// MaxRules is the most rules that one set can have. A request is compared with
+	// them one after the other.
+	MaxRules = 50_000
 
 	maxID = 64 // bytes of a rule's id, or of a name of a key or a path parameter
 )
 
-// Compile checks spec and makes a set of it. The error holds all faults that stop
+// Compile checks spec and makes a set of it. The error holds the faults that stop
 // the rules from working, as [Errors]. The set keeps nothing that a later change
 // of spec would reach, but for the elements of its slices, which must not change.
 func Compile(spec Spec) (*Set, error) {
 	c := newCompiler(spec)
 	c.run()
-	errs, warnings := c.split()
-	if len(errs) > 0 {
-		return nil, errs
+	if len(c.errs) > 0 {
+		return nil, c.errs
 	}
-	c.set.warnings = warnings
+	c.set.warnings, c.set.moreWarnings = c.warnings, c.more
 	return c.set, nil
 }
 
@@ -33,15 +33,21 @@ type compiler struct {
 	faults
 	spec Spec
 	set  *Set
+
+	keyAt          map[string]int // places in the set's keys, by name
+	planAt         map[string]int // numbers of plans, by name
+	nothingWritten *written
 }
 
 func newCompiler(spec Spec) *compiler {
-	spec.Rules = slices.Clone(spec.Rules)
-	return &compiler{spec: spec, set: &Set{
-		fields:   newFields(),
-		spelling: spelling{fold: spec.IgnoreCase, strict: spec.StrictSlash},
-		planKey:  -1,
-	}}
+	return &compiler{
+		spec: spec, keyAt: make(map[string]int), planAt: make(map[string]int), nothingWritten: new(written),
+		set: &Set{
+			fields:   newFields(),
+			spelling: spelling{fold: spec.IgnoreCase, strict: spec.StrictSlash},
+			planKey:  -1,
+		},
+	}
 }
 
 // run checks everything, whatever is wrong before.
@@ -58,12 +64,13 @@ func (c *compiler) run() {
 	}
 	c.ids()
 	c.set.byID = make(map[string]int, len(c.spec.Rules))
+	c.set.rules = make([]rule, 0, len(c.spec.Rules))
 	for i := range c.spec.Rules {
 		c.set.byID[c.spec.Rules[i].ID] = i
 		c.set.rules = append(c.set.rules, c.rule(i))
 	}
-	if errs, _ := c.split(); len(errs) == 0 {
-		c.traps()
+	if len(c.errs) == 0 {
+		newTraps(c).find()
 	}
 }
 
@@ -119,7 +126,6 @@ func (c *compiler) plans() {
 
 // numberPlans gives each plan a number, in the order of the names.
 func (c *compiler) numberPlans(p *Plans) {
-	names := make(map[string]int)
 	for value, plan := range p.Of {
 		switch {
 		case value == "":
@@ -129,16 +135,16 @@ func (c *compiler) numberPlans(p *Plans) {
 		case plan == "":
 			c.fault("plans.of."+value, "the plan is empty: write its name, or leave the value out")
 		default:
-			names[plan] = 0
+			c.planAt[plan] = 0
 		}
 	}
-	for i, name := range slices.Sorted(maps.Keys(names)) {
-		names[name] = i + 1
+	for i, name := range slices.Sorted(maps.Keys(c.planAt)) {
+		c.planAt[name] = i + 1
 		c.set.planNames = append(c.set.planNames, name)
 	}
 	c.set.planOf = make(map[string]subscriber, len(p.Of))
 	for value, plan := range p.Of {
-		if n := names[plan]; n > 0 {
+		if n := c.planAt[plan]; n > 0 {
 			c.set.planOf[value] = subscriber{plan: n}
 			c.set.longestPlanned = max(c.set.longestPlanned, len(value))
 		}
@@ -166,9 +172,9 @@ func (c *compiler) planNumber(path, name string) int {
 		c.fault(path, "nothing says who has plan %s: add plans with their key", quote(name))
 		return 0
 	}
-	n := slices.Index(c.set.planNames[1:], name) + 1
+	n := c.planAt[name]
 	if n == 0 {
-		c.warn(path, "nobody has plan %s: %s", quote(name), DidYouMean(name, c.set.planNames[1:]))
+		c.warn(path, "nobody has plan %s: %s", quote(name), c.didYouMean(name, c.set.planNames[1:]))
 	}
 	return n
 }

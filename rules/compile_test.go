@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 		{func(s *rules.Spec) { s.Keys[1].Name = "" }, []string{"keys[1]", "no name"}},
 		{func(s *rules.Spec) { s.IPv4Prefix = 33 }, []string{"client_ip.ipv4_prefix", "33"}},
 		{func(s *rules.Spec) { s.IPv6Prefix = -1 }, []string{"client_ip.ipv6_prefix", "-1"}},
-		{func(s *rules.Spec) { s.Rules = make([]rules.Rule, rules.MaxRules+1) }, []string{"rules: 1001 rules: at most 1000"}},
+		{func(s *rules.Spec) { s.Rules = make([]rules.Rule, rules.MaxRules+1) }, []string{"rules: 50001 rules: at most 50000"}},
 	} {
 		s := full()
 		c.spoil(&s)

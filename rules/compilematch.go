@@ -12,23 +12,29 @@ import (
 
 // match checks the conditions of a rule.
 func (c *compiler) match(path string, m *Match) match {
-	var out match
+	out := match{written: c.written(m)}
+	var methods distinct[string]
 	for i, method := range m.Method {
 		if at := indexed(path+".method", i); c.method(at, method) {
-			out.methods = appendOnce(&c.faults, at, out.methods, strings.ToUpper(method))
+			methods.add(&c.faults, at, strings.ToUpper(method))
 		}
 	}
+	var hosts distinct[host]
 	for i, name := range m.Host {
 		if h, ok := c.host(indexed(path+".host", i), name); ok {
-			out.hosts = appendOnce(&c.faults, indexed(path+".host", i), out.hosts, h)
+			hosts.add(&c.faults, indexed(path+".host", i), h)
 		}
 	}
+	out.methods, out.hosts = methods.list, hosts.list
+	var prefixes []netip.Prefix
 	for i, p := range m.IP {
 		if q, ok := c.prefix(indexed(path+".ip", i), p); ok {
-			out.prefixes = append(out.prefixes, q)
+			prefixes = append(prefixes, q)
 		}
 	}
-	out.ranges = rangesOf(out.prefixes)
+	if len(prefixes) > 0 {
+		out.ranges, out.written.ip = rangesOf(prefixes), prefixes
+	}
 	for i, text := range m.Path {
 		p, err := parsePattern(text, c.set.spelling)
 		if err != nil {
@@ -45,13 +51,37 @@ func (c *compiler) match(path string, m *Match) match {
 	return out
 }
 
-// appendOnce appends an element of a list, which should be in it once.
-func appendOnce[T comparable](f *faults, path string, list []T, v T) []T {
-	if slices.Contains(list, v) {
-		f.warn(path, "this is in the list twice")
-		return list
+// written returns what is kept of m as it was written. Matches that say nothing of it
+// share one.
+func (c *compiler) written(m *Match) *written {
+	if len(m.Plan)+len(m.Host)+len(m.IP) == 0 {
+		return c.nothingWritten
 	}
-	return append(list, v)
+	return &written{plan: m.Plan, host: m.Host}
+}
+
+// distinct collects the elements of a list, each of which should be in it once.
+type distinct[T comparable] struct {
+	list []T
+	seen map[T]bool // of a longer list
+}
+
+func (d *distinct[T]) add(f *faults, path string, v T) {
+	const short = 8
+	if d.seen[v] || len(d.list) <= short && slices.Contains(d.list, v) {
+		f.warn(path, "this is in the list twice")
+		return
+	}
+	if d.list = append(d.list, v); len(d.list) <= short {
+		return
+	}
+	if d.seen == nil {
+		d.seen = make(map[T]bool)
+		for _, earlier := range d.list {
+			d.seen[earlier] = true
+		}
+	}
+	d.seen[v] = true
 }
 
 // method checks a method. Any token can be one, but some are hardly meant.
@@ -124,11 +154,13 @@ func (c *compiler) prefix(path string, p netip.Prefix) (netip.Prefix, bool) {
 
 // planMatch checks the plans of a match.
 func (c *compiler) planMatch(path string, m *Match, out *match) {
+	var plans distinct[int]
 	for i, name := range m.Plan {
 		if n := c.planNumber(indexed(path, i), name); n > 0 {
-			out.plans = appendOnce(&c.faults, indexed(path, i), out.plans, n)
+			plans.add(&c.faults, indexed(path, i), n)
 		}
 	}
+	out.plans = plans.list
 	if len(m.Plan) > 0 && len(out.plans) == 0 {
 		out.plans = []int{-1} // Nobody's.
 	}
@@ -170,17 +202,17 @@ func (c *compiler) checkValues(path string, values []string) {
 
 // keyList checks the keys of has or lacks.
 func (c *compiler) keyList(path string, names []string) []int {
-	var list []int
+	var list distinct[int]
 	for i, name := range names {
 		at := indexed(path, i)
 		k, ok := c.keyNamed(at, name)
 		if ok && c.set.keys[k].kind == globalKey {
 			c.fault(at, "global is always there: leave it out")
 		} else if ok {
-			list = appendOnce(&c.faults, at, list, k)
+			list.add(&c.faults, at, k)
 		}
 	}
-	return list
+	return list.list
 }
 
 // contradictions warns of conditions that can not hold together.

@@ -19,7 +19,7 @@ const defaultPlan = "default"
 func (c *compiler) rule(i int) rule {
 	path := indexed("rules", i)
 	r := &c.spec.Rules[i]
-	ru := rule{id: r.ID, shadow: r.Shadow, exempt: r.Exempt, stop: r.Stop, spec: r}
+	ru := rule{id: r.ID, shadow: r.Shadow, exempt: r.Exempt, stop: r.Stop, unlimited: r.Unlimited}
 	ru.match = c.match(path+".match", &r.Match)
 	ru.cost = c.cost(path, r)
 	ru.missing = c.missing(path, r)
@@ -177,12 +177,13 @@ func (c *compiler) limits(path string, r *Rule, algorithm stint.Algorithm, ru *r
 		return
 	}
 	names := limitNames(r)
+	ru.policies = make([]*stint.Policy, len(r.Limits))
 	for i, l := range r.Limits {
 		at := indexed(path+".limits", i)
 		if slices.Contains(r.Limits[:i], l) {
 			c.warn(at, "limit %v is there twice: leave one out", l)
 		}
-		ru.policies = append(ru.policies, c.policy(at, names[i], l, algorithm, ru))
+		ru.policies[i] = c.policy(at, limited{names[i], l, algorithm, r.OnStoreFailure}, ru)
 	}
 	if len(r.Plans) > 0 {
 		c.planLimits(path+".plans", r, algorithm, ru)
@@ -191,46 +192,35 @@ func (c *compiler) limits(path string, r *Rule, algorithm stint.Algorithm, ru *r
 
 // planLimits compiles a limit for each plan.
 func (c *compiler) planLimits(path string, r *Rule, algorithm stint.Algorithm, ru *rule) {
-	ru.byPlan = make([][]*stint.Policy, len(c.set.planNames))
-	var others []*stint.Policy
+	ru.plans = new(planLimits)
 	for _, plan := range slices.Sorted(maps.Keys(r.Plans)) {
 		at := path + "." + plan
-		p := c.policy(at, r.ID, r.Plans[plan], algorithm, ru)
-		ru.planned = append(ru.planned, planned{plan, p})
+		p := c.policy(at, limited{r.ID, r.Plans[plan], algorithm, r.OnStoreFailure}, ru)
+		ru.plans.planned = append(ru.plans.planned, planned{plan, p})
 		if plan == defaultPlan {
-			others = []*stint.Policy{p}
+			ru.plans.others = []*stint.Policy{p}
 		}
-		if plan == defaultPlan && !slices.Contains(c.set.planNames, plan) {
+		if _, known := c.planAt[plan]; plan == defaultPlan && !known {
 			continue
 		}
 		if n := c.planNumber(at, plan); n > 0 {
-			ru.byPlan[n] = []*stint.Policy{p}
-		}
-	}
-	for n := range ru.byPlan {
-		if ru.byPlan[n] != nil {
-			continue
-		}
-		ru.byPlan[n] = others
-		wanted := len(ru.match.plans) == 0 || slices.Contains(ru.match.plans, n)
-		if others == nil && n > 0 && wanted && !c.ended(&ru.match, n) {
-			c.warn(path, "plan %s has no limit here, so the rule does not apply to it: add it, or default for all others",
-				quote(c.set.planNames[n]))
+			ru.plans.numbers = append(ru.plans.numbers, n) // Numbers are in the order of the names.
+			ru.plans.policies = append(ru.plans.policies, p)
 		}
 	}
 }
 
-// ended says whether no request with the plan gets past the rules before.
-func (c *compiler) ended(m *match, plan int) bool {
-	ofPlan := *m
-	ofPlan.plans = []int{plan}
-	return slices.ContainsFunc(c.set.rules, func(before rule) bool {
-		return c.endsAlways(&before) && c.covers(&before.match, &ofPlan)
-	})
+// limited is what a policy is made of.
+type limited struct {
+	name      string
+	limit     stint.Limit
+	algorithm stint.Algorithm
+	failure   stint.FailureMode
 }
 
 // policy compiles one limit and warns of its traps. It is nil after a fault.
-func (c *compiler) policy(path, name string, l stint.Limit, algorithm stint.Algorithm, ru *rule) *stint.Policy {
+func (c *compiler) policy(path string, of limited, ru *rule) *stint.Policy {
+	l, algorithm := of.limit, of.algorithm
 	if algorithm == nil {
 		return nil
 	}
@@ -238,15 +228,15 @@ func (c *compiler) policy(path, name string, l stint.Limit, algorithm stint.Algo
 		c.fault(path, "%v", err)
 		return nil
 	}
-	if name == "" || ru.id == "" {
+	if of.name == "" || ru.id == "" {
 		return nil // Said already.
 	}
-	p, err := stint.NewPolicy(name, l, algorithm)
+	p, err := stint.NewPolicy(of.name, l, algorithm)
 	if err != nil {
 		c.fault(path, "%v", err)
 		return nil
 	}
-	p.OnStoreFailure = ru.spec.OnStoreFailure
+	p.OnStoreFailure = of.failure
 	_, queues := algorithm.(stint.QueueAlgorithm)
 	switch most := p.Capacity(); {
 	case l.Count == 0:

@@ -133,8 +133,8 @@ func (e *Evaluation) apply(ru *rule) outcome {
 		return exempted
 	}
 	policies := ru.policies
-	if ru.byPlan != nil {
-		if policies = ru.byPlan[e.planNumber()]; policies == nil {
+	if ru.plans != nil {
+		if policies = ru.plans.of(e.planNumber()); policies == nil {
 			return noLimitForPlan
 		}
 	}

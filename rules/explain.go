@@ -27,7 +27,7 @@ func (s *Set) sentence(ru *rule) string {
 	switch {
 	case ru.exempt:
 		return head + ": no limit, and no later rule"
-	case ru.spec.Unlimited:
+	case ru.unlimited:
 		head += ": counted, never refused"
 	default:
 		head += ": " + limitsText(ru)
@@ -39,7 +39,7 @@ func (s *Set) sentence(ru *rule) string {
 func (s *Set) subject(ru *rule) string {
 	subject := "requests"
 	switch {
-	case ru.exempt || ru.spec.Unlimited:
+	case ru.exempt || ru.unlimited:
 	case len(ru.key) == 0:
 		subject = "all requests together"
 	default:
@@ -71,35 +71,44 @@ func (s *Set) keyText(k int) string {
 
 // scope says which requests a rule matches.
 func (s *Set) scope(ru *rule) []string {
-	m := &ru.spec.Match
+	m := &ru.match
 	var words []string
 	add := func(head string, list []string) {
 		if len(list) > 0 {
 			words = append(words, head+" "+oneOf(list))
 		}
 	}
-	add("with plan", m.Plan)
-	add("by", ru.match.methods)
-	add("to", m.Path)
-	add("on", m.Host)
-	add("from", stringsOf(ru.match.prefixes))
-	for i := range ru.match.values {
-		v := &ru.match.values[i]
+	add("with plan", m.written.plan)
+	add("by", m.methods)
+	add("to", pathsOf(m.paths))
+	add("on", m.written.host)
+	add("from", stringsOf(m.written.ip))
+	for i := range m.values {
+		v := &m.values[i]
 		if len(v.in) == 0 {
 			words = append(words, "with "+v.words)
 		} else {
 			words = append(words, "with "+v.words+" "+oneOf(v.in))
 		}
 	}
-	for _, k := range ru.match.has {
+	for _, k := range m.has {
 		if !slices.Contains(ru.key, k) {
 			words = append(words, "with "+s.keys[k].name)
 		}
 	}
-	for _, k := range ru.match.lacks {
+	for _, k := range m.lacks {
 		words = append(words, "without "+s.keys[k].name)
 	}
 	return words
+}
+
+// pathsOf are patterns as they were written.
+func pathsOf(patterns []pattern) []string {
+	out := make([]string, len(patterns))
+	for i := range patterns {
+		out[i] = patterns[i].text
+	}
+	return out
 }
 
 func stringsOf[T fmt.Stringer](list []T) []string {
@@ -122,21 +131,20 @@ func oneOf(list []string) string {
 // limitsText says what the limits of a rule admit.
 func limitsText(ru *rule) string {
 	var texts, others []string
-	for _, p := range ru.planned {
+	if ru.plans == nil {
+		for _, p := range ru.policies {
+			texts = append(texts, policyText(p))
+		}
+		return strings.Join(texts, ", and ")
+	}
+	for _, p := range ru.plans.planned {
 		if p.plan == defaultPlan {
 			others = []string{"all others " + policyText(p.policy)}
 		} else {
 			texts = append(texts, "plan "+p.plan+" "+policyText(p.policy))
 		}
 	}
-	texts = append(texts, others...)
-	for _, p := range ru.policies {
-		texts = append(texts, policyText(p))
-	}
-	if ru.byPlan == nil {
-		return strings.Join(texts, ", and ")
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(append(texts, others...), "; ")
 }
 
 func policyText(p *stint.Policy) string {

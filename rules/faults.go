@@ -45,31 +45,43 @@ func (es Errors) Unwrap() []error {
 	return errs
 }
 
+// Bounds of what is told about one Spec. In a file of many rules each can have the
+// same fault, and a set keeps its warnings as long as it lives.
+const (
+	maxWarnings    = 200
+	maxSuggestions = 200
+)
+
 // faults collects what a check finds.
 type faults struct {
-	all []*Error
+	errs     Errors
+	warnings []*Error
+	more     int // warnings that were not kept
+
+	suggestions int
 }
 
 // fault notes what stops the rules from working.
 func (f *faults) fault(path, format string, args ...any) {
-	f.all = append(f.all, &Error{Path: path, Message: fmt.Sprintf(format, args...)})
+	f.errs = append(f.errs, &Error{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // warn notes what is legal and probably not meant.
 func (f *faults) warn(path, format string, args ...any) {
-	f.all = append(f.all, &Error{Path: path, Message: fmt.Sprintf(format, args...), Warning: true})
+	if len(f.warnings) >= maxWarnings {
+		f.more++
+		return
+	}
+	f.warnings = append(f.warnings, &Error{Path: path, Message: fmt.Sprintf(format, args...), Warning: true})
 }
 
-// split returns the faults and the warnings apart.
-func (f *faults) split() (errs Errors, warnings []*Error) {
-	for _, e := range f.all {
-		if e.Warning {
-			warnings = append(warnings, e)
-		} else {
-			errs = append(errs, e)
-		}
+// didYouMean is [DidYouMean] for names of the spec. It compares name with all of
+// them, which is too much to do for each rule of many.
+func (f *faults) didYouMean(name string, known []string) string {
+	if f.suggestions++; f.suggestions > maxSuggestions {
+		return "write one that is there"
 	}
-	return errs, warnings
+	return DidYouMean(name, known)
 }
 
 // quote shows a value of the file in a message, cut when it is long.

@@ -41,6 +41,7 @@ const (
 // fields is the table of what the rules read of a request: each once.
 type fields struct {
 	all []stint.Field
+	at  map[stint.Field]int
 }
 
 // The fields that stand at the start of each table.
@@ -51,16 +52,20 @@ const (
 )
 
 func newFields() fields {
-	return fields{all: []stint.Field{{Kind: stint.FieldMethod}, {Kind: stint.FieldPath}, {Kind: stint.FieldHost}}}
+	f := fields{at: make(map[stint.Field]int)}
+	for _, kind := range []stint.FieldKind{stint.FieldMethod, stint.FieldPath, stint.FieldHost} {
+		f.index(stint.Field{Kind: kind})
+	}
+	return f
 }
 
 // index returns the place of f, which it adds if it is new.
 func (t *fields) index(f stint.Field) int {
-	if i := slices.Index(t.all, f); i >= 0 {
+	if i, ok := t.at[f]; ok {
 		return i
 	}
-	t.all = append(t.all, f)
-	return len(t.all) - 1
+	t.all, t.at[f] = append(t.all, f), len(t.all)
+	return t.at[f]
 }
 
 // builtinKeys are the keys that every set has.
@@ -77,6 +82,9 @@ func builtinKeys() []key {
 // keys checks the keys of the file and adds them to the set.
 func (c *compiler) keys() {
 	c.set.keys = builtinKeys()
+	for i := range c.set.keys {
+		c.keyAt[c.set.keys[i].name] = i
+	}
 	for i := range c.spec.Keys {
 		k := &c.spec.Keys[i]
 		path := "keys." + k.Name
@@ -96,6 +104,7 @@ func (c *compiler) keys() {
 		}
 		compiled := key{name: k.Name, secret: k.Secret}
 		c.keySource(path, k, &compiled)
+		c.keyAt[k.Name] = len(c.set.keys)
 		c.set.keys = append(c.set.keys, compiled)
 	}
 }
@@ -133,24 +142,34 @@ func (c *compiler) keySource(path string, k *Key, into *key) {
 
 // keyIndex returns the place of the key called name, -1 if there is none.
 func (c *compiler) keyIndex(name string) int {
-	return slices.IndexFunc(c.set.keys, func(k key) bool { return k.name == name })
+	if at, ok := c.keyAt[name]; ok {
+		return at
+	}
+	return -1
 }
 
 // keyNamed returns the place of the key called name, or faults.
 func (c *compiler) keyNamed(path, name string) (int, bool) {
 	at := c.keyIndex(name)
 	if at < 0 {
-		known := make([]string, len(c.set.keys))
-		for i := range known {
-			known[i] = c.set.keys[i].name
-		}
-		hint := DidYouMean(name, known)
-		if _, near := nearest(name, known); !near {
-			hint += ", or say under keys where " + quote(name) + " is found"
-		}
-		c.fault(path, "%s is no key: %s", quote(name), hint)
+		c.fault(path, "%s is no key: %s", quote(name), c.unknownKey(name))
 	}
 	return at, at >= 0
+}
+
+// unknownKey says what to write instead of a key that is none.
+func (c *compiler) unknownKey(name string) string {
+	var known []string
+	if c.suggestions < maxSuggestions {
+		for i := range c.set.keys {
+			known = append(known, c.set.keys[i].name)
+		}
+	}
+	hint := c.didYouMean(name, known)
+	if _, near := nearest(name, known); !near {
+		hint += ", or say under keys where " + quote(name) + " is found"
+	}
+	return hint
 }
 
 // checkHeader checks the name of a header.

@@ -8,15 +8,21 @@ import (
 
 // match is the conditions of a rule, compiled.
 type match struct {
-	methods  []string
-	hosts    []host
-	ranges   []addrRange // sorted, apart from each other
-	prefixes []netip.Prefix
-	paths    []pattern
-	plans    []int // their numbers; sorted
-	values   []condition
-	has      []int // keys
-	lacks    []int
+	methods []string
+	hosts   []host
+	ranges  []addrRange // sorted, apart from each other
+	paths   []pattern
+	plans   []int // their numbers; sorted
+	values  []condition
+	has     []int // keys
+	lacks   []int
+	written *written // never nil
+}
+
+// written is what stands in messages as it was written.
+type written struct {
+	plan, host []string
+	ip         []netip.Prefix
 }
 
 // host is a name, or all names below one.

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -29,7 +28,7 @@ func (d *Decider) AppendCharge(charges []stint.Charge, rule string, key []string
 func (s *Set) AppendCharge(charges []stint.Charge, rule string, key []string, cost int64) ([]stint.Charge, error) {
 	at, ok := s.byID[rule]
 	if !ok {
-		return charges, fmt.Errorf("there is no rule %s: %s", quote(rule), DidYouMean(rule, slices.Collect(maps.Keys(s.byID))))
+		return charges, fmt.Errorf("there is no rule %s: %s", quote(rule), DidYouMean(rule, s.ids()))
 	}
 	ru := &s.rules[at]
 	switch {
@@ -45,8 +44,8 @@ func (s *Set) AppendCharge(charges []stint.Charge, rule string, key []string, co
 		return charges, fmt.Errorf("rule %s: %w", quote(rule), err)
 	}
 	policies := ru.policies
-	if ru.byPlan != nil {
-		if policies = ru.byPlan[e.planNumber()]; policies == nil {
+	if ru.plans != nil {
+		if policies = ru.plans.of(e.planNumber()); policies == nil {
 			return charges, fmt.Errorf("rule %s has no limit for %s: give it a default", quote(rule), e.planText())
 		}
 	}

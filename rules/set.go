@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/stint-dev/stint"
@@ -23,7 +24,9 @@ type Set struct {
 	hashKey                hashKey
 	ipv4Prefix, ipv6Prefix int
 
-	warnings []*Error
+	warnings     []*Error
+	moreWarnings int
+
 	pool     sync.Pool
 }
 
@@ -31,20 +34,35 @@ type Set struct {
 type rule struct {
 	id       string
 	match    match
-	key      []int             // keys; none for a single bucket
-	missing  Missing           // never empty
-	policies []*stint.Policy   // nil where plans decide
-	byPlan   [][]*stint.Policy // by the number of the plan; nil without plans
-	planned  []planned
+	key      []int           // keys; none for a single bucket
+	missing  Missing         // never empty
+	policies []*stint.Policy // nil where plans decide
+	plans    *planLimits     // nil without plans
 	cost     int64
-	shadow   bool
-	exempt   bool
-	stop     bool
-	spec     *Rule
+
+	shadow, exempt, stop, unlimited bool
 }
 
-// Warnings are what is legal in the file and probably not meant.
-func (s *Set) Warnings() []*Error { return s.warnings }
+// planLimits are the limits of a rule by plan. They take room for the plans that the
+// rule names only: there may be many others.
+type planLimits struct {
+	numbers  []int           // of the plans, sorted
+	policies []*stint.Policy // for each of numbers
+	others   []*stint.Policy // for all other plans and none; nil if there is no default
+	planned  []planned       // in the order of the names
+}
+
+// of returns the policy for a plan, as a slice of one.
+func (l *planLimits) of(number int) []*stint.Policy {
+	if i, ok := slices.BinarySearch(l.numbers, number); ok {
+		return l.policies[i : i+1]
+	}
+	return l.others
+}
+
+// Warnings are what is legal in the file and probably not meant: of very many the
+// first, and how many more there are.
+func (s *Set) Warnings() (warnings []*Error, more int) { return s.warnings, s.moreWarnings }
 
 // Policies returns all policies in the order of the rules, and those of a rule
 // with plans in the order of their names.
@@ -58,12 +76,21 @@ func (s *Set) Policies() []*stint.Policy {
 
 // all returns the policies of a rule, each once.
 func (ru *rule) all() []*stint.Policy {
-	if ru.byPlan == nil {
+	if ru.plans == nil {
 		return ru.policies
 	}
 	var all []*stint.Policy
-	for _, p := range ru.planned {
+	for _, p := range ru.plans.planned {
 		all = append(all, p.policy)
+	}
+	return all
+}
+
+// ids are the names of the rules, in their order.
+func (s *Set) ids() []string {
+	all := make([]string, len(s.rules))
+	for i := range s.rules {
+		all[i] = s.rules[i].id
 	}
 	return all
 }

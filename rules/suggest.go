@@ -22,11 +22,15 @@ func DidYouMean(name string, known []string) string {
 	}
 }
 
-// nearest returns the known word that name is probably meant to be.
+// maxKnown is how many words a name is compared with.
+const maxKnown = 1000
+
+// nearest returns the known word that name is probably meant to be. Of very many words
+// it looks at the first only: names come from requests too.
 func nearest(name string, known []string) (near string, ok bool) {
 	name = plainWord(name)
 	best := 4
-	for _, k := range known {
+	for _, k := range known[:min(len(known), maxKnown)] {
 		if d := distance(name, plainWord(k)); d < best && d <= max(1, len(k)/4) {
 			near, best, ok = k, d, true
 		}

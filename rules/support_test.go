@@ -185,7 +185,11 @@ func faultsOf(t *testing.T, spec rules.Spec) []string {
 func warningsOf(t *testing.T, spec rules.Spec) []string {
 	t.Helper()
 	var lines []string
-	for _, w := range compile(t, spec).Warnings() {
+	warnings, more := compile(t, spec).Warnings()
+	if more > 0 {
+		t.Errorf("%d more warnings", more)
+	}
+	for _, w := range warnings {
 		if !w.Warning {
 			t.Errorf("fault among the warnings: %v", w)
 		}

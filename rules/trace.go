@@ -63,7 +63,7 @@ func (s *Step) addCharges(charges []stint.Charge) {
 
 // why puts an outcome into words.
 func (e *Evaluation) why(ru *rule, o outcome) string {
-	m := &ru.spec.Match
+	m := &ru.match
 	switch o {
 	case charged:
 		return "matches"
@@ -71,23 +71,23 @@ func (e *Evaluation) why(ru *rule, o outcome) string {
 		return "matches: exempt"
 	case otherMethod:
 		method, _ := e.value(methodField)
-		return fmt.Sprintf("the method is %s, not %s", quote(method), oneOf(ru.match.methods))
+		return fmt.Sprintf("the method is %s, not %s", quote(method), oneOf(m.methods))
 	case otherHost:
 		name, _ := e.value(hostField)
-		return fmt.Sprintf("the host is %s, not %s", quote(name), oneOf(m.Host))
+		return fmt.Sprintf("the host is %s, not %s", quote(name), oneOf(m.written.host))
 	case otherAddress:
-		return fmt.Sprintf("the address is %s, not in %s", e.addressText(), oneOf(stringsOf(ru.match.prefixes)))
+		return fmt.Sprintf("the address is %s, not in %s", e.addressText(), oneOf(stringsOf(m.written.ip)))
 	case otherPath:
 		path, _ := e.value(pathField)
-		return fmt.Sprintf("the path is %s, not %s", quote(path), oneOf(m.Path))
+		return fmt.Sprintf("the path is %s, not %s", quote(path), oneOf(pathsOf(m.paths)))
 	case otherValue:
 		return e.otherValue(ru)
 	case otherPlan:
-		return fmt.Sprintf("%s, not %s", e.planText(), oneOf(m.Plan))
+		return fmt.Sprintf("%s, not %s", e.planText(), oneOf(m.written.plan))
 	case hasNot:
-		return e.firstKey(ru.match.has, false) + " is not there"
+		return e.firstKey(m.has, false) + " is not there"
 	case lacksNot:
-		return e.firstKey(ru.match.lacks, true) + " is there"
+		return e.firstKey(m.lacks, true) + " is there"
 	case noLimitForPlan:
 		return e.planText() + ", for which the rule has no limit"
 	case keySkipped:

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -8,65 +9,120 @@ import (
 )
 
 // traps warns of what is wrong with the rules taken together.
-func (c *compiler) traps() {
-	for i := range c.set.rules {
-		c.shadowed(i)
-		c.exemptLate(i)
-		c.headless(i)
-		c.neverKeyed(i)
-		c.chosen(i)
+type traps struct {
+	*relations
+	ending   *register // rules that let nothing through to later ones
+	counting *register
+	holding  *register // counting rules of which a client can not have many buckets
+}
+
+func newTraps(c *compiler) *traps {
+	t := &traps{relations: newRelations(c)}
+	t.ending = t.register(c.endsAlways)
+	t.counting = t.register((*rule).counts)
+	t.holding = t.register(func(ru *rule) bool { return ru.counts() && c.holds(ru) })
+	return t
+}
+
+func (t *traps) find() {
+	for i := range t.set.rules {
+		t.shadowed(i)
+		t.exemptLate(i)
+		t.headless(i)
+		t.neverKeyed(i)
+		t.chosen(i)
+		t.planless(i)
 	}
-	c.forged()
-	c.tooMany()
+	t.forged()
+	t.most += maxWork
+	t.tooMany()
 }
 
 // shadowed warns of a rule behind one that ends the evaluation for all it matches.
-func (c *compiler) shadowed(i int) {
-	ru := &c.set.rules[i]
-	for j := range i {
-		before := &c.set.rules[j]
-		if c.endsAlways(before) && c.covers(&before.match, &ru.match) {
-			what := "is the last one"
-			if before.exempt {
-				what = "exempts"
-			}
-			c.warn(indexed("rules", i), "rule %s can never match (shadowed): rule %s before it %s for all that it is for: move it up",
-				quote(ru.id), quote(before.id), what)
-			return
-		}
+func (t *traps) shadowed(i int) {
+	ru := &t.set.rules[i]
+	j, ok := t.first(t.ending, t.rule(i), i)
+	if !ok || j < 0 {
+		return
 	}
+	before, what := &t.set.rules[j], "is the last one"
+	if before.exempt {
+		what = "exempts"
+	}
+	t.warn(indexed("rules", i), "rule %s can never match (shadowed): rule %s before it %s for all that it is for: move it up",
+		quote(ru.id), quote(before.id), what)
 }
 
 // exemptLate warns of an exemption behind a rule that has counted the same
 // requests by then.
-func (c *compiler) exemptLate(i int) {
-	ru := &c.set.rules[i]
-	for j := range i {
-		before := &c.set.rules[j]
-		if ru.exempt && before.counts() && c.covers(&before.match, &ru.match) {
-			c.warn(indexed("rules", i), "rule %s exempts from the rules below it only, and rule %s above it counts the same requests: move it up",
-				quote(ru.id), quote(before.id))
+func (t *traps) exemptLate(i int) {
+	ru := &t.set.rules[i]
+	if !ru.exempt {
+		return
+	}
+	if j, ok := t.first(t.counting, t.rule(i), i); ok && j >= 0 {
+		t.warn(indexed("rules", i), "rule %s exempts from the rules below it only, and rule %s above it counts the same requests: move it up",
+			quote(ru.id), quote(t.set.rules[j].id))
+	}
+}
+
+// planless warns of plans for which the rule has no limit, unless no request with the
+// plan gets past the rules before. Of very many it names the first.
+func (t *traps) planless(i int) {
+	ru := &t.set.rules[i]
+	if ru.plans == nil || ru.plans.others != nil {
+		return
+	}
+	asked := slices.Values(ru.match.plans) // Nobody's is below 1.
+	if len(ru.match.plans) == 0 {
+		asked = t.planNumbers()
+	}
+	const most = 5
+	told := 0
+	for n := range asked {
+		if t.spent++; t.tired() || told == most {
 			return
+		}
+		if n < 1 || ru.plans.of(n) != nil {
+			continue
+		}
+		ofPlan := ru.match
+		ofPlan.plans = []int{n}
+		if j, ok := t.first(t.ending, subject{&ofPlan, ofPlan.aspects()}, i); ok && j < 0 {
+			t.warn(indexed("rules", i)+".plans", "plan %s has no limit here, so the rule does not apply to it: add it, or default for all others",
+				quote(t.set.planNames[n]))
+			told++
+		}
+	}
+}
+
+// planNumbers are the numbers of all plans.
+func (t *traps) planNumbers() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := 1; n < len(t.set.planNames); n++ {
+			if !yield(n) {
+				return
+			}
 		}
 	}
 }
 
 // headless warns of a rule for GET that a client escapes by asking with HEAD, which
 // servers answer with the same work.
-func (c *compiler) headless(i int) {
-	ru := &c.set.rules[i]
+func (t *traps) headless(i int) {
+	ru := &t.set.rules[i]
 	if !ru.counts() || !slices.Contains(ru.match.methods, "GET") || slices.Contains(ru.match.methods, "HEAD") {
 		return
 	}
 	head := ru.match
 	head.methods = []string{"HEAD"}
-	if !slices.ContainsFunc(c.set.rules, func(other rule) bool { return other.counts() && c.covers(&other.match, &head) }) {
-		c.warn(indexed("rules", i)+".match.method", "servers do for HEAD what they do for GET, and no rule counts it here: add HEAD")
+	if j, ok := t.first(t.counting, subject{&head, head.aspects()}, len(t.set.rules)); ok && j < 0 {
+		t.warn(indexed("rules", i)+".match.method", "servers do for HEAD what they do for GET, and no rule counts it here: add HEAD")
 	}
 }
 
 // counts says whether the rule can refuse.
-func (ru *rule) counts() bool { return !ru.shadow && !ru.exempt && !ru.spec.Unlimited }
+func (ru *rule) counts() bool { return !ru.shadow && !ru.exempt && !ru.unlimited }
 
 // endsAlways says whether nothing that the rule matches reaches a later rule.
 func (c *compiler) endsAlways(ru *rule) bool {
@@ -78,7 +134,7 @@ func (c *compiler) endsAlways(ru *rule) bool {
 	case !ru.stop || len(ru.key) > 0 && ru.missing == MissingSkip:
 		return false
 	}
-	return !slices.ContainsFunc(ru.byPlan, func(p []*stint.Policy) bool { return p == nil })
+	return ru.plans == nil || ru.plans.others != nil
 }
 
 // neverKeyed warns of a rule whose key its own match excludes.
@@ -112,43 +168,41 @@ var addressHeaders = []string{
 
 // forged warns of keys that read an address from where anybody can write one.
 func (c *compiler) forged() {
+	used := make([]bool, len(c.set.keys)) // whether a rule counts by the key
+	for i := range c.set.rules {
+		for _, k := range c.set.rules[i].key {
+			used[k] = true
+		}
+	}
 	for i := range c.set.keys {
 		k := &c.set.keys[i]
 		if k.kind != fieldKey {
 			continue
 		}
 		f := c.set.fields.all[k.field]
-		if f.Kind == stint.FieldHeader && slices.Contains(addressHeaders, f.Name) && c.used(i) {
+		if f.Kind == stint.FieldHeader && slices.Contains(addressHeaders, f.Name) && used[i] {
 			c.warn("keys."+k.name, "clients choose what %s says, and with it a bucket: use the key ip, with trusted_proxies", f.Name)
 		}
 	}
 }
 
-// used says whether a rule counts by the key.
-func (c *compiler) used(k int) bool {
-	return slices.ContainsFunc(c.set.rules, func(ru rule) bool { return slices.Contains(ru.key, k) })
-}
-
 // chosen warns of a rule that a client escapes by choosing another key each time,
 // unless another rule counts the same requests in a way that it can not choose.
-func (c *compiler) chosen(i int) {
-	ru := &c.set.rules[i]
-	if ru.exempt || ru.shadow || len(ru.key) == 0 || c.holds(ru) {
+func (t *traps) chosen(i int) {
+	ru := &t.set.rules[i]
+	if ru.exempt || ru.shadow || len(ru.key) == 0 || t.holds(ru) {
 		return
 	}
-	for j := range c.set.rules {
-		other := &c.set.rules[j]
-		if j != i && other.counts() && c.holds(other) && c.covers(&other.match, &ru.match) {
-			return
-		}
+	if j, ok := t.first(t.holding, t.rule(i), len(t.set.rules)); !ok || j >= 0 {
+		return
 	}
 	var names []string
 	for _, k := range ru.key {
-		if !c.bounded(ru, k) {
-			names = append(names, c.set.keys[k].name)
+		if !t.bounded(ru, k) {
+			names = append(names, t.set.keys[k].name)
 		}
 	}
-	c.warn(indexed("rules", i)+".key", "a client that invents a new %s for each request gets a new bucket each time: "+
+	t.warn(indexed("rules", i)+".key", "a client that invents a new %s for each request gets a new bucket each time: "+
 		"list the valid ones in plans, or add a rule by ip for the same requests", strings.Join(names, " and "))
 }
 
@@ -192,47 +246,45 @@ func (c *compiler) bounded(ru *rule, k int) bool {
 
 // tooMany warns if rules that can match together have more limits than a request
 // can carry charges. It looks for such rules from each rule on, and may miss some.
-func (c *compiler) tooMany() {
+func (t *traps) tooMany() {
 	all := 0
-	for i := range c.set.rules {
-		all += charges(&c.set.rules[i])
+	for i := range t.set.rules {
+		all += charges(&t.set.rules[i])
 	}
 	if all <= stint.MaxCharges {
 		return
 	}
-	together := c.together()
-	for i := range together {
-		chosen, sum := []int{i}, charges(&c.set.rules[i])
-		for j := range together {
-			if j != i && every(chosen, []int{j}, func(k, j int) bool { return together[j][k] }) {
-				chosen, sum = append(chosen, j), sum+charges(&c.set.rules[j])
-			}
-			if sum > stint.MaxCharges {
-				c.warn(indexed("rules", i), "a request that rule %s matches can be charged by more than %d limits, and would be refused: merge some",
-					quote(c.set.rules[i].id), stint.MaxCharges)
-				return
-			}
+	charging := t.register(func(ru *rule) bool { return charges(ru) > 0 })
+	for i := range t.set.rules {
+		if charges(&t.set.rules[i]) == 0 || t.together(charging, i) <= stint.MaxCharges {
+			continue
 		}
+		t.warn(indexed("rules", i), "a request that rule %s matches can be charged by more than %d limits, and would be refused: merge some",
+			quote(t.set.rules[i].id), stint.MaxCharges)
+		return
 	}
 }
 
-// together says of each two rules whether one request could match both.
-func (c *compiler) together() [][]bool {
-	n := len(c.set.rules)
-	all := make([][]bool, n)
-	for i := range all {
-		all[i] = make([]bool, n)
-		for j := range i {
-			both := !c.apart(&c.set.rules[i].match, &c.set.rules[j].match)
-			all[i][j], all[j][i] = both, both
+// together returns how many charges a request that rule i matches can get, as far as
+// they are found, and not much more than are allowed.
+func (t *traps) together(charging *register, i int) int {
+	chosen, sum := []*match{&t.set.rules[i].match}, charges(&t.set.rules[i])
+	for _, j := range t.near(charging, t.rule(i)) {
+		ru := &t.set.rules[j]
+		if j == i || slices.ContainsFunc(chosen, func(m *match) bool { return t.apart(m, &ru.match) }) {
+			continue
+		}
+		chosen, sum = append(chosen, &ru.match), sum+charges(ru)
+		if sum > stint.MaxCharges || t.tired() {
+			break
 		}
 	}
-	return all
+	return sum
 }
 
 // charges is the most charges that a rule adds.
 func charges(ru *rule) int {
-	if ru.byPlan != nil {
+	if ru.plans != nil {
 		return 1
 	}
 	return len(ru.policies)
@@ -270,10 +322,20 @@ func (c *compiler) apart(m, n *match) bool {
 		disjoint(m.hosts, n.hosts, host.apart) ||
 		disjoint(m.paths, n.paths, func(p, o pattern) bool { return p.apart(&o) }) ||
 		disjoint(m.plans, n.plans, func(a, b int) bool { return a != b }) ||
+		disagree(m.values, n.values) ||
 		disjoint(m.ranges, n.ranges, func(r, o addrRange) bool {
 			return r.last.Less(o.first) || o.last.Less(r.first)
 		}) ||
 		c.opposed(m, n) || c.opposed(n, m)
+}
+
+// disagree says that one value is asked to be two.
+func disagree(m, n []condition) bool {
+	return slices.ContainsFunc(m, func(v condition) bool {
+		return slices.ContainsFunc(n, func(o condition) bool {
+			return v.field == o.field && disjoint(v.in, o.in, func(a, b string) bool { return a != b })
+		})
+	})
 }
 
 // opposed says that m wants a key, by itself or for a plan, that n wants missing.
