@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"regexp"
 
 	"github.com/stint-dev/stint/rules"
 )
@@ -14,7 +15,15 @@ type builder struct {
 	file   *File
 	places map[string]*node // of the Spec, by the paths of rules.Error
 
+	rulePath   *regexp.Regexp // finds how package rules names a rule
 	checkStore func(Store) error
+}
+
+func newBuilder(d *decoder, root *node, o Options) *builder {
+	return &builder{
+		decoder: d, root: root, file: &File{Path: d.File}, places: make(map[string]*node),
+		rulePath: regexp.MustCompile(`rules\[\d+\]`), checkStore: o.CheckStore,
+	}
 }
 
 // put remembers where something of the Spec was written.

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -86,12 +85,9 @@ func (b *builder) placed(re *rules.Error, written bool) *Error {
 	return &Error{File: b.file.Path, Line: n.Line, Column: n.Column, Text: n.Source(), Message: b.prefixOf(re) + message, Hint: hint}
 }
 
-// rulePath finds how package rules names a rule.
-func rulePath() *regexp.Regexp { return regexp.MustCompile(`rules\[\d+\]`) }
-
 // withLines says the line of a rule where message says its index.
 func (b *builder) withLines(message string) string {
-	return rulePath().ReplaceAllStringFunc(message, func(path string) string {
+	return b.rulePath.ReplaceAllStringFunc(message, func(path string) string {
 		if n := b.places[path]; n != nil {
 			return fmt.Sprintf("the rule in line %d", n.Line)
 		}
@@ -116,7 +112,7 @@ func (b *builder) place(path string) (n *node, exact bool) {
 
 // prefixOf names the rule that a fault is about, unless the message does so.
 func (b *builder) prefixOf(re *rules.Error) string {
-	n := b.places[rulePath().FindString(re.Path)]
+	n := b.places[b.rulePath.FindString(re.Path)]
 	if n == nil {
 		return ""
 	}

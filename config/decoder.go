@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/stint-dev/stint/internal/yamlfile"
@@ -19,8 +20,9 @@ import (
 //	        "fields": unknown fields in it are not shown
 type decoder struct {
 	*faults
-	values int    // read so far
-	rule   string // prefix of messages inside of a rule
+	values  int    // read so far
+	rule    string // prefix of messages inside of a rule
+	layouts map[reflect.Type]*layout
 }
 
 // tag is what a struct says about a field.
@@ -101,54 +103,71 @@ func (d *decoder) fields(n *node, v any, t tag) bool {
 		d.wrongKind(n, orFile(t.name), hint)
 		return false
 	}
-	targets := make(map[string]target)
-	names := collect(reflect.ValueOf(v).Elem(), targets)
-	given := make(map[string]*node)
+	into := reflect.ValueOf(v).Elem()
+	l := d.layout(into.Type())
+	given := make(map[string]*node, len(n.Fields))
 	for _, f := range n.Fields {
-		to, ok := targets[f.Key.Value]
+		to, ok := l.targets[f.Key.Value]
 		switch {
 		case !ok && t.name == "" && strings.HasPrefix(f.Key.Value, "x-") && d.rule == "":
 		case !ok:
-			d.unknown(f.Key, t, names)
+			d.unknown(f.Key, t, l.names)
 		case given[to.tag.name] != nil:
 			d.twice(f.Key, given[to.tag.name], t)
 		default:
 			given[to.tag.name] = f.Key
 			to.tag.name = f.Key.Value
-			d.read(f.Value, to.value, to.tag.within(t.name))
+			if field, ok := reflect.TypeAssert[value](into.FieldByIndex(to.index).Addr()); ok {
+				d.read(f.Value, field, to.tag.within(t.name))
+			}
 		}
 	}
 	return true
 }
 
+// layout is the fields of a struct.
+type layout struct {
+	targets map[string]target // by all their names
+	names   []string          // the first one of each, in order
+}
+
 // target is where a field goes.
 type target struct {
-	value value
+	index []int
 	tag   tag
 }
 
-// collect finds the fields of a struct by all their names, and returns the first
-// name of each in order.
-func collect(v reflect.Value, targets map[string]target) (names []string) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+// layout returns the fields of a struct. Each kind of struct is looked at once: a file
+// can have very many rules.
+func (d *decoder) layout(t reflect.Type) *layout {
+	l := d.layouts[t]
+	if l == nil {
+		l = &layout{targets: make(map[string]target)}
+		l.collect(t, nil)
+		d.layouts[t] = l
+	}
+	return l
+}
+
+// collect adds the fields of t, which is at index of the struct.
+func (l *layout) collect(t reflect.Type, index []int) {
+	for i := range t.NumField() {
+		f, at := t.Field(i), append(slices.Clip(index), i)
 		if f.Anonymous {
-			names = append(names, collect(v.Field(i), targets)...)
+			l.collect(f.Type, at)
 			continue
 		}
-		t := tagOf(f)
-		to, ok := reflect.TypeAssert[value](v.Field(i).Addr())
-		if t.name == "" || !ok {
+		to := target{at, tagOf(f)}
+		if to.tag.name == "" || !reflect.PointerTo(f.Type).Implements(reflect.TypeFor[value]()) {
 			continue
 		}
-		if _, ok := to.(*later); !ok {
-			names = append(names, t.name)
+		if f.Type != reflect.TypeFor[later]() {
+			l.names = append(l.names, to.tag.name)
 		}
-		for _, known := range t.known {
-			targets[known] = target{to, t}
+		for _, known := range to.tag.known {
+			l.targets[known] = to
 		}
 	}
-	return names
 }
 
 // unknown reports a field that does not exist.

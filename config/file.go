@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/stint-dev/stint/internal/yamlfile"
@@ -98,9 +99,10 @@ func parse(name string, data []byte, o Options, disk *disk) (*File, error) {
 		return nil, found.Sorted()
 	}
 	var written shape
-	d := &decoder{faults: found}
+	d := &decoder{faults: found, layouts: make(map[reflect.Type]*layout)}
 	if d.fields(root, &written, tag{}) {
-		b := &builder{decoder: d, disk: disk, root: root, file: &File{Path: name}, places: make(map[string]*node), checkStore: o.CheckStore}
+		b := newBuilder(d, root, o)
+		b.disk = disk
 		b.build(&written)
 		b.compile()
 		if len(found.List) == 0 {

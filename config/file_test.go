@@ -322,7 +322,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.yaml"): "no such file: check the name",
 		dir:                             "this is a directory: name a file in it",
-		large:                           "the file has 10485760 bytes: at most 1048576",
+		large:                           "the file has 10485760 bytes: at most 8388608",
 		empty:                           "no rules: the file is empty: write rules: [] to let everything through",
 		os.DevNull:                      "this is no regular file",
 	} {
@@ -332,7 +332,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		}
 	}
 	_, err := Parse("big", make([]byte, maxBytes+1), Options{})
-	if err == nil || !strings.Contains(err.Error(), "at most 1048576") {
+	if err == nil || !strings.Contains(err.Error(), "at most 8388608") {
 		t.Errorf("Parse of too much: %v", err)
 	}
 }

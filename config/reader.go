@@ -14,11 +14,11 @@ import (
 
 // Bounds of a rules file.
 const (
-	maxBytes   = 1 << 20
-	maxTokens  = 300_000
+	maxBytes   = 8 << 20
+	maxTokens  = 2_000_000
 	maxDepth   = 64
-	maxEntries = 5000    // of one mapping in block style
-	maxValues  = 300_000 // read, those repeated by aliases included
+	maxEntries = 5000      // of one mapping in block style
+	maxValues  = 1_000_000 // read, those repeated by aliases included
 )
 
 // reader reads the nodes of a rules file.

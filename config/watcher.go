@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stint-dev/stint/rules"
 )
 
 // How long a watcher waits by itself.
@@ -29,6 +31,9 @@ type WatchOptions struct {
 	Interval time.Duration
 	// Poll does not ask the system to tell.
 	Poll bool
+	// NoSpec leaves a file's Spec empty once its Set is compiled. A server needs no
+	// more than that, and the Spec takes about as much memory again.
+	NoSpec bool
 }
 
 // Watcher reads a rules file again when it changes, or the CSV file of plans that
@@ -74,6 +79,9 @@ func (w *Watcher) reload() error {
 			w.options.Failed(err)
 		}
 		return err
+	}
+	if w.options.NoSpec {
+		f.Spec = rules.Spec{}
 	}
 	w.last.Store(f)
 	if w.options.Loaded != nil {

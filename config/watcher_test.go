@@ -110,7 +110,7 @@ func TestC119BadFileChangesNothing(t *testing.T) {
 		ruleA("9 per minute") + x + x: path + `:4:11: rule "x": id "x" is that of the rule in line 3 too`,
 		"][":                          path + ":1:1: not YAML",
 		" ":                           path + ":1:1: no rules: the file is empty",
-		string(bytes.Repeat([]byte(x), 10<<20/len(x))): "at most 1048576",
+		string(bytes.Repeat([]byte(x), 10<<20/len(x))): "at most 8388608",
 	} {
 		replace(t, path, src)
 		w.wantFailure(words)

@@ -28,7 +28,7 @@ func (d *Decider) AppendCharge(charges []stint.Charge, rule string, key []string
 func (s *Set) AppendCharge(charges []stint.Charge, rule string, key []string, cost int64) ([]stint.Charge, error) {
 	at, ok := s.byID[rule]
 	if !ok {
-		return charges, fmt.Errorf("there is no rule %s: %s", quote(rule), DidYouMean(rule, s.ids()))
+		return charges, fmt.Errorf("there is no rule %s: %s", quote(rule), DidYouMean(rule, s.known()))
 	}
 	ru := &s.rules[at]
 	switch {

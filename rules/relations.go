@@ -121,9 +121,10 @@ func (r *relations) rarestTerm(a *aspect) term {
 	return slices.MinFunc(a.terms, func(s, t term) int { return r.alike[s.key(a.of)] - r.alike[t.key(a.of)] })
 }
 
-// near returns the rules of g that may match together with s, in their order.
-func (r *relations) near(g *register, s subject) []int {
-	found := slices.Clone(g.loose)
+// near returns the rules of g, in their order, that may match together with s, but for
+// those filed under what s does not ask about: what that is, is others.
+func (r *relations) near(g *register, s subject) (found, others []int) {
+	found = slices.Clone(g.loose)
 	visit := func(rules []int) bool {
 		r.spent += 1 + len(rules)
 		found = append(found, rules...)
@@ -132,7 +133,7 @@ func (r *relations) near(g *register, s subject) []int {
 	for of, filed := range g.by {
 		i := slices.IndexFunc(s.aspects, func(a aspect) bool { return a.of == of })
 		if i < 0 {
-			filed.meeting(term{tail: true}, visit)
+			others = append(others, of)
 			continue
 		}
 		for _, t := range s.aspects[i].terms {
@@ -140,7 +141,19 @@ func (r *relations) near(g *register, s subject) []int {
 		}
 	}
 	slices.Sort(found)
-	return slices.Compact(found)
+	return slices.Compact(found), others
+}
+
+// all returns the rules of g that are filed under what others says.
+func (r *relations) all(g *register, others []int) (found []int) {
+	for _, of := range others {
+		g.by[of].meeting(term{tail: true}, func(rules []int) bool {
+			r.spent += 1 + len(rules)
+			found = append(found, rules...)
+			return !r.tired()
+		})
+	}
+	return found
 }
 
 // covers is [compiler.covers], and counts what it compares.

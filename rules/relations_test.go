@@ -195,16 +195,26 @@ func manyRules() map[string]func(i int) Rule {
 		return Rule{ID: fmt.Sprint("r", i), Match: m, Key: []string{[]string{"ip", "user"}[i%2]}, Limits: []stint.Limit{{Count: 9, Window: time.Minute}}}
 	}
 	return map[string]func(i int) Rule{
-		"path":   func(i int) Rule { return rule(i, Match{Path: []string{fmt.Sprintf("/v1/s%d/{id}", i)}, Method: []string{"GET"}}) },
-		"inner":  func(i int) Rule { return rule(i, Match{Path: []string{fmt.Sprintf("/{tenant}/s%d/**", i)}}) },
-		"glob":   func(i int) Rule { return rule(i, Match{Path: []string{fmt.Sprintf("/s%d/*.txt", i), "/health"}}) },
-		"host":   func(i int) Rule { return rule(i, Match{Host: []string{fmt.Sprintf("h%d.a.test", i)}, Path: []string{"/api/**"}}) },
+		"path": func(i int) Rule {
+			return rule(i, Match{Path: []string{fmt.Sprintf("/v1/s%d/{id}", i)}, Method: []string{"GET"}})
+		},
+		"inner": func(i int) Rule { return rule(i, Match{Path: []string{fmt.Sprintf("/{tenant}/s%d/**", i)}}) },
+		"glob":  func(i int) Rule { return rule(i, Match{Path: []string{fmt.Sprintf("/s%d/*.txt", i), "/health"}}) },
+		"host": func(i int) Rule {
+			return rule(i, Match{Host: []string{fmt.Sprintf("h%d.a.test", i)}, Path: []string{"/api/**"}})
+		},
 		"below":  func(i int) Rule { return rule(i, Match{Host: []string{fmt.Sprintf("*.h%d.a.test", i)}}) },
 		"header": func(i int) Rule { return rule(i, Match{Header: map[string][]string{"X-Team": {fmt.Sprint(i)}}}) },
 		"ip": func(i int) Rule {
 			return rule(i, Match{IP: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i)}), 24)}})
 		},
 		"plan": func(i int) Rule { return rule(i, Match{Plan: []string{fmt.Sprint("p", i)}}) },
+		"mixed": func(i int) Rule {
+			return rule(i, []Match{
+				{Path: []string{fmt.Sprintf("/v1/s%d/{id}", i)}}, {Header: map[string][]string{"X-Team": {fmt.Sprint(i)}}},
+				{Host: []string{fmt.Sprintf("h%d.a.test", i)}, Method: []string{"GET"}}, {Path: []string{fmt.Sprintf("/v1/s%d/health", i-3)}},
+			}[i%4])
+		},
 		"exempt": func(i int) Rule {
 			return Rule{ID: fmt.Sprint("r", i), Match: Match{Path: []string{fmt.Sprintf("/s%d/health", i)}}, Exempt: true}
 		},

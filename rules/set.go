@@ -27,7 +27,7 @@ type Set struct {
 	warnings     []*Error
 	moreWarnings int
 
-	pool     sync.Pool
+	pool sync.Pool
 }
 
 // rule is a rule, compiled.
@@ -64,6 +64,16 @@ func (l *planLimits) of(number int) []*stint.Policy {
 // first, and how many more there are.
 func (s *Set) Warnings() (warnings []*Error, more int) { return s.warnings, s.moreWarnings }
 
+// Len is how many rules there are.
+func (s *Set) Len() int { return len(s.rules) }
+
+// ID is the name of the i-th rule.
+func (s *Set) ID(i int) string { return s.rules[i].id }
+
+// PoliciesOf returns the policies of the i-th rule, those of one with plans in the
+// order of their names.
+func (s *Set) PoliciesOf(i int) []*stint.Policy { return s.rules[i].all() }
+
 // Policies returns all policies in the order of the rules, and those of a rule
 // with plans in the order of their names.
 func (s *Set) Policies() []*stint.Policy {
@@ -86,13 +96,13 @@ func (ru *rule) all() []*stint.Policy {
 	return all
 }
 
-// ids are the names of the rules, in their order.
-func (s *Set) ids() []string {
-	all := make([]string, len(s.rules))
-	for i := range s.rules {
-		all[i] = s.rules[i].id
+// known are names of rules that a message can suggest.
+func (s *Set) known() []string {
+	names := make([]string, min(len(s.rules), maxKnown))
+	for i := range names {
+		names[i] = s.rules[i].id
 	}
-	return all
+	return names
 }
 
 // Evaluate applies the rules to a request. The caller releases the evaluation. It

@@ -247,16 +247,14 @@ func (c *compiler) bounded(ru *rule, k int) bool {
 // tooMany warns if rules that can match together have more limits than a request
 // can carry charges. It looks for such rules from each rule on, and may miss some.
 func (t *traps) tooMany() {
-	all := 0
-	for i := range t.set.rules {
-		all += charges(&t.set.rules[i])
-	}
-	if all <= stint.MaxCharges {
-		return
-	}
+	weight := func(i int) int { return charges(&t.set.rules[i]) }
 	charging := t.register(func(ru *rule) bool { return charges(ru) > 0 })
+	most := make(map[int]int, len(charging.by))
+	for of, filed := range charging.by {
+		most[of] = filed.most(weight)
+	}
 	for i := range t.set.rules {
-		if charges(&t.set.rules[i]) == 0 || t.together(charging, i) <= stint.MaxCharges {
+		if weight(i) == 0 || t.together(charging, most, i) <= stint.MaxCharges {
 			continue
 		}
 		t.warn(indexed("rules", i), "a request that rule %s matches can be charged by more than %d limits, and would be refused: merge some",
@@ -266,10 +264,24 @@ func (t *traps) tooMany() {
 }
 
 // together returns how many charges a request that rule i matches can get, as far as
-// they are found, and not much more than are allowed.
-func (t *traps) together(charging *register, i int) int {
+// they are found, and not much more than are allowed. most is how many those have at
+// most that are filed under one thing: often that is enough to know.
+func (t *traps) together(charging *register, most map[int]int, i int) int {
+	found, others := t.near(charging, t.rule(i))
+	sum := 0
+	for _, j := range found {
+		sum += charges(&t.set.rules[j])
+	}
+	for _, of := range others {
+		sum += most[of]
+	}
+	if sum <= stint.MaxCharges {
+		return sum
+	}
+	found = append(found, t.all(charging, others)...)
+	slices.Sort(found)
 	chosen, sum := []*match{&t.set.rules[i].match}, charges(&t.set.rules[i])
-	for _, j := range t.near(charging, t.rule(i)) {
+	for _, j := range slices.Compact(found) {
 		ru := &t.set.rules[j]
 		if j == i || slices.ContainsFunc(chosen, func(m *match) bool { return t.apart(m, &ru.match) }) {
 			continue

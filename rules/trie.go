@@ -116,3 +116,21 @@ func (t *trie) below(visit func([]int) bool) bool {
 	}
 	return true
 }
+
+// most is an upper bound of what the rules weigh together that one request can match.
+func (t *trie) most(weight func(rule int) int) int {
+	sum := func(rules []int) (n int) {
+		for _, i := range rules {
+			n += weight(i)
+		}
+		return n
+	}
+	ends, deepest, wild := sum(t.ends), 0, 0
+	for _, next := range t.fixed {
+		deepest = max(deepest, next.most(weight))
+	}
+	for _, next := range t.wild {
+		wild += next.most(weight)
+	}
+	return sum(t.tails) + max(ends, deepest+wild)
+}

@@ -12,7 +12,7 @@ import (
 
 // maxStdin bounds a rules file from the standard input, so that one that is too
 // large is told from one that is not.
-const maxStdin = 2 << 20
+const maxStdin = 16 << 20
 
 func newCheck(p process) *cobra.Command {
 	var quiet bool
@@ -72,7 +72,7 @@ func (p process) read(path string) (*config.File, error) {
 
 // sizeOf says how many limits a file has.
 func sizeOf(file *config.File) string {
-	size := plural(len(file.Spec.Rules), "rule")
+	size := plural(file.Set.Len(), "rule")
 	if set := file.Envoy.Set; set != nil {
 		size += " and " + plural(len(set.Rules()), "limit") + " of descriptors"
 	}

@@ -55,7 +55,7 @@ func (p process) serve(ctx context.Context, f serveFlags) error {
 	defer signal.Stop(signals)
 	s := &daemon{process: p, flags: f, signals: signals, logger: slog.New(slog.NewTextHandler(p.err, nil))}
 	s.watcher = config.NewWatcher(f.config, config.WatchOptions{
-		Options: p.options(), Loaded: s.loaded, Failed: s.failed,
+		Options: p.options(), Loaded: s.loaded, Failed: s.failed, NoSpec: true,
 	})
 	if err := s.watcher.Reload(); err != nil {
 		return err
@@ -180,14 +180,12 @@ func (s *daemon) failed(err error) {
 
 // shown are the rules as the admin shows them.
 func shown(file *config.File) []admin.Rule {
-	all := make([]admin.Rule, len(file.Spec.Rules))
+	all := make([]admin.Rule, file.Set.Len())
 	for i, sentence := range file.Set.Sentences() {
-		id := file.Spec.Rules[i].ID
+		id := file.Set.ID(i)
 		all[i] = admin.Rule{ID: id, Sentence: strings.TrimPrefix(strings.TrimPrefix(sentence, id), ": ")}
-		for _, policy := range file.Set.Policies() {
-			if name, _, _ := strings.Cut(policy.Name, "/"); name == id {
-				all[i].Policies = append(all[i].Policies, policy.Name)
-			}
+		for _, policy := range file.Set.PoliciesOf(i) {
+			all[i].Policies = append(all[i].Policies, policy.Name)
 		}
 	}
 	if set := file.Envoy.Set; set != nil {
