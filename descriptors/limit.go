@@ -2,7 +2,6 @@ package descriptors
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +80,7 @@ func (c *compiler) names(l map[string]*node, r *Rule) {
 		c.fault(n, "replaces: "+shown(n), "write a list: - name: NAME")
 		return
 	}
+	seen := make(map[string]bool)
 	for _, item := range n.Items {
 		if item.Kind != yamlfile.Mapping {
 			c.fault(item, "replaces: "+shown(item), "write - name: NAME")
@@ -96,7 +96,8 @@ func (c *compiler) names(l map[string]*node, r *Rule) {
 		case !ok:
 		case name == r.Label:
 			c.fault(e["name"], "a limit that replaces itself", "write the name of another limit")
-		case !slices.Contains(r.Replaces, name):
+		case !seen[name]:
+			seen[name] = true
 			r.Replaces = append(r.Replaces, name)
 		}
 	}
