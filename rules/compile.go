@@ -8,8 +8,7 @@ import (
 
 // Bounds of a file.
 const (
-	// MaxRules is the most rules that one set can have. A request is compared with
-	// them one after the other.
+	// MaxRules is the most rules that one set can have.
 	MaxRules = 50_000
 
 	maxID = 64 // bytes of a rule's id, or of a name of a key or a path parameter
@@ -70,6 +69,7 @@ func (c *compiler) run() {
 		c.set.rules = append(c.set.rules, c.rule(i))
 	}
 	if len(c.errs) == 0 {
+		c.set.index = newIndex(c.set.rules)
 		newTraps(c).find()
 	}
 }

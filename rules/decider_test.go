@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -55,6 +56,7 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		"missing key": {decider(t, missingKey()), signedIn()},
 		"long values": {decider(t, long), signedIn().with("X-Api-Key", strings.Repeat("k", 30_000))},
 		"no rule":     {decider(t, rules.Spec{}), signedIn()},
+		"many rules":  {decider(t, manyServices()), signedIn()},
 	} {
 		var into stint.Decision
 		if n := testing.AllocsPerRun(200, func() {
@@ -65,6 +67,19 @@ func TestDecideAllocatesNothing(t *testing.T) {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
+}
+
+// manyServices are the rules of a service behind those of others.
+func manyServices() rules.Spec {
+	spec := fiveRules()
+	var others []rules.Rule
+	for i := range 100 {
+		others = append(others, rules.Rule{
+			ID: fmt.Sprint("r", i), Match: rules.Match{Path: []string{fmt.Sprintf("/s%d/**", i)}}, Key: []string{"ip"}, Limits: per(5, minute),
+		})
+	}
+	spec.Rules = append(others, spec.Rules...)
+	return spec
 }
 
 func missingKey() rules.Spec {

@@ -56,6 +56,8 @@ type Evaluation struct {
 	planRead bool
 	hasher   *hasher
 
+	lists [][]int32 // of rules that can match, where there is an index
+
 	captures     [maxCaptures]string
 	captureNames []string
 }
@@ -97,6 +99,7 @@ func (e *Evaluation) Release() {
 		e.slots[i] = slot{}
 	}
 	clear(e.captures[:])
+	clear(e.lists)
 	e.src, e.n, e.keys, e.touched = nil, 0, e.keys[:0], e.touched[:0]
 	e.refusing, e.captureNames = nil, nil
 	e.addr, e.addrRead, e.plan, e.planRead = netip.Addr{}, false, 0, false
@@ -105,18 +108,27 @@ func (e *Evaluation) Release() {
 
 // run puts the charges of all rules together.
 func (e *Evaluation) run() {
-	for i := range e.set.rules {
-		ru := &e.set.rules[i]
-		o := e.apply(ru)
-		if o.refuses() && !ru.shadow {
-			e.refusing, e.refusal = ru, o
-			clear(e.charges[:e.n])
-			e.n = 0
+	if x := e.set.index; x != nil && x.find(e) {
+		for i := e.next(); i >= 0 && !e.step(&e.set.rules[i]); i = e.next() {
 		}
-		if ru.ends(o) {
+		return
+	}
+	for i := range e.set.rules {
+		if e.step(&e.set.rules[i]) {
 			return
 		}
 	}
+}
+
+// step adds what one rule says, and reports whether it is the last one.
+func (e *Evaluation) step(ru *rule) bool {
+	o := e.apply(ru)
+	if o.refuses() && !ru.shadow {
+		e.refusing, e.refusal = ru, o
+		clear(e.charges[:e.n])
+		e.n = 0
+	}
+	return ru.ends(o)
 }
 
 // ends says whether no later rule is looked at after o.

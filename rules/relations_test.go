@@ -211,8 +211,10 @@ func manyRules() map[string]func(i int) Rule {
 		"plan": func(i int) Rule { return rule(i, Match{Plan: []string{fmt.Sprint("p", i)}}) },
 		"mixed": func(i int) Rule {
 			return rule(i, []Match{
-				{Path: []string{fmt.Sprintf("/v1/s%d/{id}", i)}}, {Header: map[string][]string{"X-Team": {fmt.Sprint(i)}}},
-				{Host: []string{fmt.Sprintf("h%d.a.test", i)}, Method: []string{"GET"}}, {Path: []string{fmt.Sprintf("/v1/s%d/health", i-3)}},
+				{Path: []string{fmt.Sprintf("/v1/s%d/{id}", i)}},
+				{Header: map[string][]string{"X-Team": {fmt.Sprint(i)}}},
+				{Host: []string{fmt.Sprintf("h%d.a.test", i)}, Method: []string{"GET"}},
+				{Path: []string{fmt.Sprintf("/v1/s%d/health", i-3)}},
 			}[i%4])
 		},
 		"exempt": func(i int) Rule {

@@ -12,6 +12,7 @@ import (
 type Set struct {
 	rules    []rule
 	byID     map[string]int // places in rules
+	index    *index         // nil for few rules
 	keys     []key
 	fields   fields
 	spelling spelling
