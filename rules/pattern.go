@@ -25,9 +25,8 @@ type pattern struct {
 
 // segment is one part of a pattern between slashes.
 type segment struct {
-	kind  segmentKind
-	text  string   // the literal text, or the name of a capture
-	parts []string // what stands between the stars of a glob
+	kind segmentKind
+	text string // the literal text, a glob with its stars, or the name of a capture
 }
 
 type segmentKind uint8
@@ -132,7 +131,7 @@ func parseSegment(s string) (segment, error) {
 	case strings.Contains(s, "**"):
 		return segment{}, fmt.Errorf("segment %s: ** can only be a whole segment, the last one", quote(s))
 	case strings.Contains(s, "*"):
-		return segment{kind: glob, text: s, parts: strings.Split(s, "*")}, nil
+		return segment{kind: glob, text: s}, nil
 	}
 	return segment{kind: literal, text: s}, nil
 }
@@ -152,14 +151,15 @@ func isName(s string) bool {
 
 // respell writes the segment as the paths are that it is compared with.
 func (g *segment) respell(as spelling) {
-	if g.kind == literal {
+	switch g.kind {
+	case literal:
 		g.text = as.compared(g.text)
-	}
-	for i := range g.parts {
-		g.parts[i] = as.compared(g.parts[i])
-	}
-	if g.kind == glob {
-		g.text = strings.Join(g.parts, "*")
+	case glob:
+		parts := strings.Split(g.text, "*")
+		for i := range parts {
+			parts[i] = as.compared(parts[i])
+		}
+		g.text = strings.Join(parts, "*")
 	}
 }
 
@@ -207,22 +207,19 @@ func (g *segment) match(s string) bool {
 	return s != ""
 }
 
-// matchGlob finds the parts in s, in order, the first at its start and the last
-// at its end.
+// matchGlob finds what is between the stars in s, in order, the first at its start
+// and the last at its end.
 func (g *segment) matchGlob(s string) bool {
-	last := len(g.parts) - 1
-	if !strings.HasPrefix(s, g.parts[0]) {
-		return false
-	}
-	s = s[len(g.parts[0]):]
-	for _, part := range g.parts[1:last] {
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
+	part, rest, _ := strings.Cut(g.text, "*")
+	s, ok := strings.CutPrefix(s, part)
+	for ok {
+		var more bool
+		if part, rest, more = strings.Cut(rest, "*"); !more {
+			return strings.HasSuffix(s, part)
 		}
-		s = s[i+len(part):]
+		_, s, ok = strings.Cut(s, part)
 	}
-	return strings.HasSuffix(s, g.parts[last])
+	return false
 }
 
 // covers says that every path that fits o fits p. It may say no where yes would
