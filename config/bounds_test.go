@@ -21,7 +21,7 @@ func billionLaughs() string {
 
 // hostile are files that cost much to read.
 func hostile() map[string]string {
-	const n = maxBytes / 16
+	const n = maxBytes / 64
 	var entries, merges strings.Builder
 	for i := 0; entries.Len() < 4*n; i++ {
 		fmt.Fprintf(&entries, "k%d: v\n", i)
@@ -49,7 +49,7 @@ func hostile() map[string]string {
 		"list":            "rules: [" + strings.Repeat("1,", n/2) + "]",
 		"quotes":          strings.Repeat("''", n/2),
 		"documents":       strings.Repeat("---\n", n/4),
-		"full documents":  strings.Repeat("---\na: 1\n", maxTokens/4-1),
+		"full documents":  strings.Repeat("---\na: 1\n", maxTokens/40),
 		"text":            "a: " + strings.Repeat("x", n),
 		"literal":         "a: |\n" + strings.Repeat("  xx yy\n", n/8),
 		"variables":       "hash_key: \"" + strings.Repeat("${A:-}", n/6) + "\"\nrules: []",

@@ -177,11 +177,14 @@ func (d *decoder) unknown(key *node, t tag, names []string) {
 		d.fault(key, t.name+" has no such field", "write "+yamlfile.OneOf(names))
 		return
 	}
-	where := ""
+	where, hint := "", ""
 	if t.name != "" {
 		where = " in " + t.name
 	}
-	d.fault(key, fmt.Sprintf("unknown field%s%s", key.Shown(), where), suggest(key.Value, names))
+	if !d.Full() {
+		hint = suggest(key.Value, names)
+	}
+	d.fault(key, fmt.Sprintf("unknown field%s%s", key.Shown(), where), hint)
 }
 
 // twice reports a field that was there before.

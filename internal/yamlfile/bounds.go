@@ -24,6 +24,8 @@ const (
 	maxMerged  = 300_000 // fields that << looks at
 )
 
+const tooMuch = "too much for one file"
+
 // walk goes over the tokens of a file and finds the first that passes a bound.
 type walk struct {
 	*Dialect
@@ -45,7 +47,7 @@ type level struct {
 func (w *walk) check(tokens token.Tokens) (message, hint string, at *token.Token) {
 	for i, t := range tokens {
 		if i >= w.Bounds.Tokens {
-			return "too much for one file", w.Bounds.TokensHint, t
+			return tooMuch, w.Bounds.TokensHint, t
 		}
 		if message, hint = w.token(t); message != "" {
 			return message, hint, t

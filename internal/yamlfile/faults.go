@@ -21,13 +21,17 @@ type Faults struct {
 	seen map[Error]bool
 }
 
+// Full says whether more faults are only counted: what to write instead of them need
+// not be found out.
+func (f *Faults) Full() bool { return len(f.List) >= MaxFaults }
+
 // Add keeps e unless the same was said about the same place: what an alias
 // repeats is told once.
 func (f *Faults) Add(e *Error) {
 	switch {
 	case f.seen[*e]:
 		return
-	case len(f.List) >= MaxFaults:
+	case f.Full():
 		f.more++
 		return
 	case f.seen == nil:

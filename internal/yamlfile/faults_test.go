@@ -33,6 +33,9 @@ func TestManyFaultsAreCounted(t *testing.T) {
 	for i := range MaxFaults + 7 {
 		f.Add(&Error{File: "f", Line: i + 1, Message: "no"})
 	}
+	if !f.Full() {
+		t.Error("not full")
+	}
 	got := f.Sorted()
 	if len(got) != MaxFaults+1 || got[MaxFaults].Error() != "f: and 7 more faults" {
 		t.Errorf("%d faults, the last: %v", len(got), got[len(got)-1])

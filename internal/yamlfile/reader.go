@@ -58,13 +58,15 @@ func (r *Reader) Fault(n *Node, message, hint string) {
 	r.Add(&Error{File: r.Name, Line: n.Line, Column: n.Column, Text: n.Source(), Message: message, Hint: hint})
 }
 
-// checkBytes refuses what is no text.
+// checkBytes refuses what is no text, and what has more signs of YAML than it may have
+// tokens: those would be made before they are counted, and take far more room than the
+// file.
 func (r *Reader) checkBytes(data []byte) bool {
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
 		r.Add(&Error{File: r.Name, Line: 1, Column: 1, Message: "the file is UTF-16", Hint: "save it as UTF-8"})
 		return false
 	}
-	line, column := 1, 1
+	line, column, signs := 1, 1, 0
 	for i := 0; i < len(data); {
 		c, size := utf8.DecodeRune(data[i:])
 		if c == utf8.RuneError && size == 1 {
@@ -75,6 +77,12 @@ func (r *Reader) checkBytes(data []byte) bool {
 			r.Add(&Error{File: r.Name, Line: line, Column: column, Message: fmt.Sprintf("the control character %#02x", c), Hint: "leave it out"})
 			return false
 		}
+		if isSign(data[i:]) {
+			if signs++; signs > r.Dialect.Bounds.Tokens {
+				r.Add(&Error{File: r.Name, Line: line, Column: column, Message: tooMuch, Hint: r.Dialect.Bounds.TokensHint})
+				return false
+			}
+		}
 		i += size
 		column++
 		if c == '\n' || c == '\r' && !bytes.HasPrefix(data[i:], []byte("\n")) {
@@ -82,6 +90,18 @@ func (r *Reader) checkBytes(data []byte) bool {
 		}
 	}
 	return true
+}
+
+// isSign says whether a token may begin or end at the first byte of s, other than at
+// a line's end. It may say so of a byte in a quoted text.
+func isSign(s []byte) bool {
+	switch s[0] {
+	case '[', ']', '{', '}', ',', '\'', '"', '&', '*', '!':
+		return true
+	case '-', ':', '?':
+		return len(s) == 1 || s[1] == ' ' || s[1] == '\n' || s[1] == '\r' || s[1] == '\t'
+	}
+	return false
 }
 
 // errNotYAML stands for a panic of the YAML library, which is given anybody's

@@ -2,6 +2,7 @@ package yamlfile
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -94,7 +95,8 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 		{strings.Repeat("- ", 11) + "a", "f:1:21: nested more than 10 deep"},
 		{strings.Repeat("[", 11), "f:1:11: nested more than 10 deep"},
 		{"a: 1\nb: 2\nc: 3\nd: 4\ne: 5\nf: 6", "f:6:2: a mapping with more than 5 entries: write a list"},
-		{"[" + strings.Repeat("1,", 1000) + "]", "f:1:1001: too much for one file: write less"},
+		{"[" + strings.Repeat("1,", 700) + "]", "f:1:1001: too much for one file: write less"},
+		{"[" + strings.Repeat("1,", 1000) + "]", "f:1:2001: too much for one file: write less"},
 		{strings.Repeat("---\n", 17), "f:17:1: more than 16 lines of ---: write one"},
 	} {
 		_, faults := read(row.src, plain())
@@ -118,6 +120,26 @@ func TestAnchorsAndMergesAreBounded(t *testing.T) {
 	b.WriteString("}\n" + strings.Repeat("- {<<: *m}\n", maxMerged/1000) + "- {<<: *m}\n")
 	if _, faults := read(b.String(), d); faults.Error() != "f:302:3: << repeats too much: write it out" {
 		t.Error(faults)
+	}
+}
+
+// What has too many tokens is refused before they are made: a token takes hundreds of
+// bytes.
+func TestTooManyTokensAreNotMade(t *testing.T) {
+	d := plain()
+	for _, sign := range []string{"[", "{a: ", "- ", "? ", "a: ", "&a ", "*a ", "!a ", "''", "\"\"", "-\n", "{}", ",,"} {
+		src := strings.Repeat(sign, 200_000)
+		var faults Errors
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, faults = read(src, d)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(10*len(src)) {
+			t.Errorf("%q: %d bytes for a file of %d", sign, took, len(src))
+		}
+		if len(faults) != 1 || faults[0].Message != tooMuch || faults[0].Hint != "write less" || faults[0].Line < 1 {
+			t.Errorf("%q: %v", sign, faults)
+		}
 	}
 }
 
