@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/algo"
 	"github.com/stint-dev/stint/grpclimit"
 	"github.com/stint-dev/stint/httplimit"
 )
@@ -173,4 +174,29 @@ func TestTwoLimitersInOneChainBothCount(t *testing.T) {
 	tight, _ := single(t, "2 per 60s", byMethodAndIP)
 	client := serve(t, &service{}, newLimit(t, grpclimit.Options{Decider: wide}), newLimit(t, grpclimit.Options{Decider: tight}))
 	wantString(t, "calls", empties(t, client, 3), "AAD")
+}
+
+// TestOfTwoInterceptorsTheTighterTells: of one outside that is as tight the inner one
+// repeats nothing; where it is tighter itself its numbers are the last.
+func TestOfTwoInterceptorsTheTighterTells(t *testing.T) {
+	for _, c := range []struct {
+		outer, inner      string
+		limits, remaining []string
+		states            []string
+	}{
+		{"2 per 60s", "600 per 60s", []string{"2"}, []string{"1"}, []string{`"outer";r=1;t=60`, `"inner";r=599;t=60`}},
+		{"600 per 60s", "2 per 60s", []string{"600", "2"}, []string{"599", "1"}, []string{`"outer";r=599;t=60`, `"inner";r=1;t=60`}},
+	} {
+		clock := &clock{now: start}
+		limiter := newLimiter(t, clock)
+		limit := func(name, limit string) *grpclimit.Limit {
+			return newLimit(t, grpclimit.Options{Decider: &httplimit.Single{
+				Limiter: limiter, Policy: newPolicy(t, name, limit, algo.FixedWindow), Key: byMethodAndIP,
+			}})
+		}
+		a := empty(t, serve(t, &service{}, limit("outer", c.outer), limit("inner", c.inner)))
+		wantMD(t, a.header, "x-ratelimit-limit", c.limits...)
+		wantMD(t, a.header, "x-ratelimit-remaining", c.remaining...)
+		wantMD(t, a.header, "ratelimit", c.states...)
+	}
 }

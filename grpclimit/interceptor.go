@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/internal/once"
 	"github.com/stint-dev/stint/internal/ratefields"
 )
 
@@ -84,7 +85,7 @@ func (l *Limit) enter(ctx context.Context, method string, s *scratch, c call) er
 		return err
 	}
 	s.fields.reset()
-	l.rateFields(&s.fields, &s.decision)
+	l.rateFields(s, once.Of[door](ctx))
 	err := l.wait(ctx, &s.decision)
 	if err != nil {
 		return err

@@ -61,12 +61,15 @@ func (f *fields) metadata() metadata.MD {
 }
 
 // rateFields adds the fields that say where the client stands. Without an enforced
-// policy that asked a store there are none.
-func (l *Limit) rateFields(f *fields, d *stint.Decision) {
+// policy that asked a store there are none, and those of a single policy are left to an
+// interceptor outside that is at least as tight. Where this one is tighter they follow
+// the outer one's, since metadata cannot be taken back.
+func (l *Limit) rateFields(s *scratch, outer *visit) {
+	f, d := &s.fields, &s.decision
 	if l.headers == NoHeaders || !ratefields.Known(d) {
 		return
 	}
-	if l.headers&XRateLimit != 0 {
+	if l.headers&XRateLimit != 0 && !saysTighter(outer, d) {
 		f.setInt(keyLimit, d.Capacity)
 		f.setInt(keyRemaining, max(0, d.Remaining))
 		f.setInt(keyReset, ratefields.Seconds(d.ResetAfter))
@@ -77,4 +80,10 @@ func (l *Limit) rateFields(f *fields, d *stint.Decision) {
 		f.text = ratefields.AppendStates(f.text, d)
 		f.done(keyRateLimit)
 	}
+}
+
+// saysTighter says whether an interceptor outside has told of limits at least as tight
+// as d.
+func saysTighter(outer *visit, d *stint.Decision) bool {
+	return outer.Shown(func(o *stint.Decision) bool { return !ratefields.Tighter(d, o) })
 }

@@ -18,6 +18,9 @@ type visit = once.Visit[door]
 func (l *Limit) visit(ctx context.Context, s *scratch) *visit {
 	v := new(visit)
 	v.Begin(ctx, l.identity, once.Of[door](ctx), &s.decision)
+	if s.fields.n > 0 && l.headers&XRateLimit != 0 {
+		v.Show()
+	}
 	return v
 }
 

@@ -120,3 +120,92 @@ func TestPanicOfTheHandler(t *testing.T) {
 	}
 	wantString(t, "fourth", letter(get(t, h)), "D")
 }
+
+// TestTheClientSeesTheTighterOfTwoLimiters, whichever of them is outside, and the
+// policies of both in the lists.
+func TestTheClientSeesTheTighterOfTwoLimiters(t *testing.T) {
+	const loose, tight, block = "600 per minute", "10 per minute", "0 per minute"
+	for _, c := range []struct {
+		name                 string
+		outer, inner         string
+		outerHead, innerHead httplimit.Headers
+		status               string
+		limit, remaining     string
+		policies, states     string
+	}{
+		{
+			"the outer one is tighter", tight, loose, 0, 0, "A", "10", "9",
+			`"outer";q=10;w=60, "inner";q=600;w=60`, `"outer";r=9;t=60, "inner";r=599;t=60`,
+		},
+		{
+			"the inner one is tighter", loose, tight, 0, 0, "A", "10", "9",
+			`"outer";q=600;w=60, "inner";q=10;w=60`, `"outer";r=599;t=60, "inner";r=9;t=60`,
+		},
+		{
+			"the outer one refuses", block, loose, 0, 0, "D", "0", "0",
+			`"outer";q=0;w=60`, `"outer";r=0`,
+		},
+		{
+			"the inner one refuses", loose, block, 0, 0, "D", "0", "0",
+			`"outer";q=600;w=60, "inner";q=0;w=60`, `"outer";r=599;t=60, "inner";r=0`,
+		},
+		{
+			"the outer one is tighter and hidden", tight, loose, httplimit.NoHeaders, 0, "A", "600", "599",
+			`"inner";q=600;w=60`, `"inner";r=599;t=60`,
+		},
+		{
+			"the inner one is tighter and hidden", loose, tight, 0, httplimit.NoHeaders, "A", "600", "599",
+			`"outer";q=600;w=60`, `"outer";r=599;t=60`,
+		},
+		{
+			"the outer one is tighter and has the lists only", tight, loose, httplimit.IETF, httplimit.XRateLimit, "A", "600", "599",
+			`"outer";q=10;w=60`, `"outer";r=9;t=60`,
+		},
+		{
+			"the inner one is tighter and as GitHub's", loose, tight, httplimit.XRateLimit, httplimit.GitHub, "A", "10", "9", "", "",
+		},
+		{
+			"the inner one is tighter, the outer one as GitHub's", loose, tight, httplimit.GitHub, httplimit.XRateLimit, "A", "10", "9", "", "",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			limiter := newLimiter(t, newClock())
+			wrap := func(name, limit string, h httplimit.Headers) func(http.Handler) http.Handler {
+				return newMiddleware(t, httplimit.Options{Headers: h, Decider: &httplimit.Single{
+					Limiter: limiter, Policy: newPolicy(t, name, limit, algo.FixedWindow), Key: httplimit.ByIP,
+				}})
+			}
+			res := get(t, wrap("outer", c.outer, c.outerHead)(wrap("inner", c.inner, c.innerHead)(hello)), "Origin: https://app.example")
+			wantString(t, "status", letter(res), c.status)
+			for name, want := range map[string]string{
+				"X-RateLimit-Limit": c.limit, "X-RateLimit-Remaining": c.remaining, "RateLimit-Policy": c.policies, "RateLimit": c.states,
+			} {
+				if want == "" {
+					wantHeader(t, res, name)
+					continue
+				}
+				wantHeader(t, res, name, want)
+			}
+			github := c.innerHead == httplimit.GitHub
+			if got := len(res.Header["X-Ratelimit-Resource"]) > 0; got != github {
+				t.Errorf("X-RateLimit-Resource is there: %t", got)
+			}
+		})
+	}
+}
+
+// TestThreeLimitersInAChain: the tightest of those that show themselves.
+func TestThreeLimitersInAChain(t *testing.T) {
+	limiter := newLimiter(t, newClock())
+	h := http.Handler(hello)
+	for _, limit := range []string{"60 per minute", "5 per minute", "30 per minute"} {
+		h = newMiddleware(t, httplimit.Options{Decider: &httplimit.Single{
+			Limiter: limiter, Policy: newPolicy(t, limit, limit, algo.FixedWindow), Key: httplimit.ByIP,
+		}})(h)
+	}
+	res := get(t, h, "Origin: https://app.example")
+	wantHeader(t, res, "X-RateLimit-Limit", "5")
+	wantHeader(t, res, "RateLimit", `"30 per minute";r=29;t=60, "5 per minute";r=4;t=60, "60 per minute";r=59;t=60`)
+	wantHeader(t, res, "Access-Control-Expose-Headers",
+		"X-Ratelimit-Limit, X-Ratelimit-Remaining, X-Ratelimit-Reset, Ratelimit-Policy, Ratelimit")
+}

@@ -2,8 +2,8 @@ package httplimit
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -45,11 +45,34 @@ func (f *fields) setInt(name string, n int64) {
 	f.done(name)
 }
 
+// join begins the value of a list with what h has of it, if that is of a limiter
+// outside.
+func (f *fields) join(h http.Header, name string, outside bool) {
+	if !outside {
+		return
+	}
+	for _, line := range h[name] {
+		f.text = append(append(f.text, line...), ", "...)
+	}
+}
+
 // expose adds names to what scripts of other origins may read.
 func (f *fields) expose(r *http.Request, names string) {
 	if names != "" && len(r.Header["Origin"]) > 0 {
 		f.set(fieldExpose, names)
 	}
+}
+
+// exposing adds names to what is exposed already. What a limiter outside exposes is a
+// part of what this one does, and stands there once.
+func exposing(already []string, names string) []string {
+	kept := make([]string, 0, len(already)+1)
+	for _, old := range already {
+		if !strings.HasPrefix(names, old) {
+			kept = append(kept, old)
+		}
+	}
+	return append(kept, names)
 }
 
 // send puts the fields into h, over what was there; only the list of exposed
@@ -63,11 +86,9 @@ func (f *fields) send(h http.Header, values []string) {
 			values[i] = text[start:end]
 		}
 		start = end
-		if name == fieldExpose {
-			if old := h[name]; len(old) > 0 {
-				h[name] = append(slices.Clip(old), values[i])
-				continue
-			}
+		if name == fieldExpose && len(h[name]) > 0 {
+			h[name] = exposing(h[name], values[i])
+			continue
 		}
 		h[name] = values[i : i+1 : i+1]
 	}

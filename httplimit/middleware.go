@@ -71,7 +71,7 @@ func (m *middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 func (m *middleware) answer(w http.ResponseWriter, s *scratch, next http.Handler) {
 	d := &s.decision
 	s.fields.reset()
-	m.rateFields(&s.fields, d)
+	m.rateFields(s, w.Header())
 	if d.Allowed && d.Delay > 0 {
 		switch err := d.Wait(s.source.r.Context()); {
 		case errors.Is(err, context.DeadlineExceeded):
@@ -87,6 +87,7 @@ func (m *middleware) answer(w http.ResponseWriter, s *scratch, next http.Handler
 	}
 	v := m.newVisit(s)
 	if s.fields.n > 0 {
+		v.Show()
 		s.fields.expose(s.source.r, m.expose)
 		s.fields.send(w.Header(), v.values[:])
 	}

@@ -18,6 +18,8 @@ type Visit[Door comparable] struct {
 	identity any
 	outer    *Visit[Door]
 
+	shown bool // set before the handler gets the visit
+
 	mu       sync.Mutex
 	decision *stint.Decision // nil once the handler has returned
 }
@@ -54,6 +56,28 @@ func (v *Visit[Door]) Met(identity any) bool {
 		}
 	}
 	return false
+}
+
+// Show says that the client is told the numbers of the decision. It is called before
+// the handler gets the visit.
+func (v *Visit[Door]) Show() { v.shown = true }
+
+// Shown says whether is holds for the decision of this visit or one outside of it, of
+// those that the client is told and that have not ended. A nil Visit has none. The
+// decision is not the callee's to keep.
+func (v *Visit[Door]) Shown(is func(d *stint.Decision) bool) bool {
+	for ; v != nil; v = v.outer {
+		if v.shown && v.holds(is) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *Visit[Door]) holds(is func(d *stint.Decision) bool) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.decision != nil && is(v.decision)
 }
 
 // Leave ends the visit; from then on the decision is not read.

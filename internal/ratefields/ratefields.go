@@ -23,6 +23,16 @@ func Known(d *stint.Decision) bool {
 	return d.Policy != "" && !d.Unlimited
 }
 
+// Tighter says whether a client that meets a limiter in front of another had better be
+// told a's numbers than b's: a refusal, else the smaller share that is left. Of equal
+// ones neither is tighter.
+func Tighter(a, b *stint.Decision) bool {
+	if a.Allowed != b.Allowed {
+		return !a.Allowed
+	}
+	return float64(a.Remaining)*float64(b.Capacity) < float64(b.Remaining)*float64(a.Capacity)
+}
+
 // Listed says whether the lists have a member for r: it is enforced and has numbers.
 func Listed(r *stint.Result) bool { return !r.Shadow && !r.Unlimited && !r.Unknown }
 
