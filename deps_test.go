@@ -33,7 +33,7 @@ var rooms = map[string]room{
 	"internal/yamlfile":    {modules: []string{"github.com/goccy/go-yaml"}},
 	"redisstore":           {rooms: []string{"algo"}, modules: []string{"github.com/redis/rueidis"}},
 	"redisstore/redistest": {},
-	"failover":             {rooms: []string{"internal/breaker"}},
+	"failover":             {rooms: []string{"algo", "internal/breaker"}},
 	"internal/breaker":     {},
 	"shield":               {},
 	"internal/wire":        {},

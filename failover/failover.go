@@ -71,8 +71,9 @@ type Store struct {
 	start    time.Time
 	clock    func() time.Duration // since start, above 0
 	parts    breaker.Parts
-	shares   sync.Map // share → *stint.Policy
+	shares   sync.Map // shareKey → share
 	known    atomic.Int64
+	owing    owing
 
 	mu   sync.Mutex   // orders the calls of changed
 	open atomic.Int64 // parts that are left alone, changed under mu

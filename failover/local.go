@@ -32,29 +32,18 @@ func (s *Store) decide(ctx context.Context, now stint.Micros, charges []stint.Ch
 	return now, stint.ErrDegraded
 }
 
-// decideLocally asks the local store for the charges that want it.
+// decideLocally asks the local store for the charges that want it. What takes one
+// call runs beside others like it; what takes several runs alone.
 func (s *Store) decideLocally(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
-	var local []stint.Charge
-	var which []int
-	for i := range charges {
-		switch charges[i].Policy.OnStoreFailure {
-		case stint.FailAllow, stint.FailDeny:
-			continue
-		}
-		c := charges[i]
-		c.Policy = s.share(c.Policy)
-		local, which = append(local, c), append(which, i)
+	s.owing.mu.RLock()
+	r := s.localRequest(charges)
+	if !r.several {
+		defer s.owing.mu.RUnlock()
+		return r.settle(ctx, now, verdicts)
 	}
-	if len(local) == 0 {
-		return now, nil
-	}
-	said := make([]stint.Verdict, len(local))
-	at, err := s.local.Take(ctx, now, local, said)
-	if err != nil {
-		return 0, err
-	}
-	for n, i := range which {
-		verdicts[i] = said[n]
-	}
-	return at, nil
+	s.owing.mu.RUnlock()
+	s.owing.mu.Lock()
+	defer s.owing.mu.Unlock()
+	r = s.localRequest(charges) // Another may have come to owe meanwhile.
+	return r.settle(ctx, now, verdicts)
 }
