@@ -165,6 +165,10 @@ func (*store) schema(tag) schema {
 	return schema{"anyOf": []schema{{"const": "memory"}, new(storeURL).schema(tag{}), object(reflect.TypeFor[storeFields]())}}
 }
 
+func (*fleet) schema(tag) schema {
+	return schema{"anyOf": []schema{{"type": "integer", "minimum": 1}, fromEnvironment(), object(reflect.TypeFor[fleetFields]())}}
+}
+
 func (*redis) schema(tag) schema {
 	s := object(reflect.TypeFor[redisFields]())
 	s["required"] = []string{"url"}

@@ -39,9 +39,8 @@ type Redis struct {
 	Probe time.Duration
 	// Failures in a row after which it is left alone.
 	Failures int
-	// Fleet is how many servers share the limits while it fails. 0 means that they
-	// count themselves.
-	Fleet int
+	// Fleet is how many servers share the limits while it fails.
+	Fleet Fleet
 	// Shield is the longest that a known refusal is repeated without asking.
 	Shield time.Duration
 	// NoShield asks every time.

@@ -77,7 +77,7 @@ func TestStoreOfAFile(t *testing.T) {
 	}
 	want := Redis{
 		URL: "redis+cluster://10.0.0.1:7000,10.0.0.2:7000", Prefix: "api:",
-		Deadline: 10 * time.Millisecond, Probe: 2 * time.Second, Failures: 3, Fleet: 3, Shield: 500 * time.Millisecond,
+		Deadline: 10 * time.Millisecond, Probe: 2 * time.Second, Failures: 3, Fleet: Fleet{Servers: 3}, Shield: 500 * time.Millisecond,
 	}
 	if f.Store.MaxBuckets != 1000 || f.Store.Redis == nil || *f.Store.Redis != want {
 		t.Errorf("got %+v of %q", f.Store, f.Store.Redis.URL)
@@ -109,7 +109,7 @@ func TestCheckedURL(t *testing.T) {
 	}
 	const url = "redis://:hunter2@10.0.0.1/x"
 	written := "store:\n  redis:\n    url: " + url + "\n    fleet: 3\nrules: []"
-	if f, err := Parse("f", []byte(written), o(nil)); err != nil || len(asked) != 1 || asked[0].Redis.URL != url || asked[0].Redis.Fleet != 3 || f.Store != asked[0] {
+	if f, err := Parse("f", []byte(written), o(nil)); err != nil || len(asked) != 1 || asked[0].Redis.URL != url || asked[0].Redis.Fleet.Servers != 3 || f.Store != asked[0] {
 		t.Errorf("asked about %v, %v", asked, err)
 	}
 	for _, c := range []struct{ src, fault, want string }{
@@ -176,6 +176,7 @@ func TestChangedStore(t *testing.T) {
 		{"redis://:x@a", "redis://:y@a", true},
 		{a, "{ redis: { url: redis://a, deadline: 6ms } }", true},
 		{a, "{ redis: { url: redis://a, fleet: 2 } }", true},
+		{a, "{ redis: { url: redis://a, fleet: { at_least: 2 } } }", true},
 		{a, "{ redis: { url: redis://a }, memory: { max_buckets: 5 } }", true},
 	} {
 		if got := of(c.now).Changed(of(c.old)); slices.Contains(got, "store") != c.changed || len(got) > 1 {

@@ -68,7 +68,7 @@ type redisFields struct {
 	Failures whole     `yaml:"failures" doc:"Failures in a row after which Redis is left alone. Left out, it is 5."`
 	Probe    span      `yaml:"probe" doc:"How long it is left alone before one decision tries it again. Left out, it is 1s."`
 	Shield   spanOrOff `yaml:"shield" doc:"The longest that a refusal which is known is repeated without asking Redis, or off. So long can a reset that another server makes go unseen. Left out, it is 1s."`
-	Fleet    whole     `yaml:"fleet" doc:"How many servers share the limits: each allows its part while Redis fails. Left out, they count themselves by a heartbeat in Redis."`
+	Fleet    fleet     `yaml:"fleet" doc:"How many servers share the limits: each allows its part while Redis fails. Left out or a mapping, they count themselves by a heartbeat in Redis."`
 }
 
 // Bounds of what is written about Redis.
@@ -92,7 +92,6 @@ func (r *redis) set(d *decoder, n *node, t tag) {
 		d.fault(n, t.name+" has no url", "write one such as url: redis://127.0.0.1:6379")
 	}
 	d.counted(&r.Failures, t.name+".failures", "would never ask Redis", "for 5")
-	d.counted(&r.Fleet, t.name+".fleet", "leaves out this server", "and the servers count themselves")
 	r.prefix(d, t.name+".prefix")
 }
 
@@ -194,7 +193,7 @@ func (s *store) settings() Store {
 	if r := &s.Redis; s.url != nil {
 		to.Redis = &Redis{
 			URL: r.URL.v, Prefix: r.Prefix.v, Deadline: r.Deadline.v, Probe: r.Probe.v,
-			Failures: int(r.Failures.v), Fleet: int(r.Fleet.v), Shield: r.Shield.v, NoShield: r.Shield.off,
+			Failures: int(r.Failures.v), Fleet: r.Fleet.settings(), Shield: r.Shield.v, NoShield: r.Shield.off,
 		}
 	}
 	return to
@@ -203,6 +202,7 @@ func (s *store) settings() Store {
 // store reads where counts are kept, and lets check look at the URL.
 func (b *builder) store(s *store, check func(Store) error) {
 	b.file.Store = s.settings()
+	b.alone(s)
 	if s.url == nil || check == nil {
 		return
 	}
