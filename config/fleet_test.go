@@ -4,14 +4,14 @@ import "testing"
 
 func TestFleetOfAFile(t *testing.T) {
 	for written, want := range map[string]Fleet{
-		"3":                                 {Servers: 3},
 		"${N:-3}":                           {Servers: 3},
+		"3":                                 {Servers: 3},
 		"{ at_least: 3 }":                   {AtLeast: 3},
 		"{ dns: stint-headless }":           {DNS: "stint-headless"},
 		"{ dns: stint.default.svc.local. }": {DNS: "stint.default.svc.local."},
 		"{ at_least: 4, dns: _a }":          {AtLeast: 4, DNS: "_a"},
 	} {
-		f := parseGood(t, "store: { redis: { url: redis://a, fleet: "+written+" } }\nrules: []")
+		f := parseGood(t, "store:\n  redis:\n    url: redis://a\n    fleet: "+written+"\nrules: []")
 		if f.Store.Redis.Fleet != want || len(f.Warnings) > 0 {
 			t.Errorf("%s: %+v, %v", written, f.Store.Redis.Fleet, f.Warnings)
 		}
@@ -58,11 +58,11 @@ func TestASharedStoreWithoutAFleet(t *testing.T) {
 	const want = "a server that starts while the store does not answer believes that it is alone, and admits the whole limit by itself: " +
 		"write in store.redis how many servers there are: fleet: 3, or fleet: { at_least: 3, dns: stint-headless }"
 	for store, place := range map[string]string{
-		"{ redis: { url: 'redis://:hunter2@a' } }":                 "rules.yaml:1:17: ",
-		"redis://:hunter2@a":                                       "rules.yaml:1:8: ",
-		"{ redis: { url: 'redis://:hunter2@a', fleet: 1 } }":       "",
-		"{ redis: { url: redis://a, fleet: { at_least: 1 } } }":    "",
-		"{ redis: { url: redis://a, fleet: { dns: stint.local } }": "",
+		"{ redis: { url: 'redis://:hunter2@a' } }":                   "rules.yaml:1:17: ",
+		"redis://:hunter2@a":                                         "rules.yaml:1:8: ",
+		"{ redis: { url: 'redis://:hunter2@a', fleet: 1 } }":         "",
+		"{ redis: { url: redis://a, fleet: { at_least: 1 } } }":      "",
+		"{ redis: { url: redis://a, fleet: { dns: stint.local } } }": "",
 		"memory": "",
 	} {
 		f := parseGood(t, "store: "+store+"\nrules: []")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +26,10 @@ type counts struct {
 	redis    *redisstore.Store
 	failover *failover.Store
 	shield   *shield.Store                    // nil where it is off
-	given    int                              // how many servers there are, 0 if they count themselves
+	given    config.Fleet                     // what the settings say of the servers that share the store
 	fleet    atomic.Pointer[redisstore.Fleet] // that counts them, once it is joined
+	peers    atomic.Pointer[peers]            // that counts them by a name, if the settings have one
+	told     damped                           // lines about the fleet
 }
 
 // openCounts makes the stores. A shared one need not be there yet. changed is told
@@ -99,6 +102,11 @@ func (c *counts) inspect(ctx context.Context, logger *slog.Logger) {
 	defer c.join(logger)
 	ctx, cancel := context.WithTimeout(ctx, inspectFor)
 	defer cancel()
+	if c.given.DNS != "" {
+		named := countPeers(c.given.DNS, net.DefaultResolver.LookupHost, logger)
+		c.peers.Store(named)
+		defer named.await(ctx)
+	}
 	found, err := c.redis.Inspect(ctx)
 	if err != nil {
 		logger.Warn("the shared store does not answer yet; it is tried again", "store", c.name, "error", err)
@@ -111,34 +119,49 @@ func (c *counts) inspect(ctx context.Context, logger *slog.Logger) {
 // join lets the servers that share the store count themselves, if the settings do not
 // say how many they are.
 func (c *counts) join(logger *slog.Logger) {
-	if c.given > 0 {
+	if c.given.Servers > 0 {
 		return
 	}
 	fleet, err := c.redis.Join(redisstore.FleetOptions{Changed: func(size int, err error) {
-		if err != nil {
-			logger.Warn("the shared store does not tell how many servers share it; the last number stays", "servers", size, "error", err)
-			return
-		}
-		logger.Info("servers that share the store", "store", c.name, "servers", size)
+		c.told.tell(func(changes int) {
+			if err != nil {
+				logger.Warn("the shared store does not tell how many servers share it; the last number stays",
+					"servers", size, "changes", changes, "error", err)
+				return
+			}
+			logger.Info("servers that share the store", "store", c.name, "servers", size, "changes", changes)
+		})
 	}})
 	if err == nil { // It is only about options that are not good.
 		c.fleet.Store(fleet)
 	}
 }
 
-// size is how many servers share the store, as far as is known.
+// size is how many servers share the store: as many as the settings say, or the
+// largest of what is known otherwise. It does not wait.
 func (c *counts) size() int {
-	if fleet := c.fleet.Load(); fleet != nil {
-		return fleet.Size()
+	if c.given.Servers > 0 {
+		return c.given.Servers
 	}
-	return max(c.given, 1)
+	size := max(c.given.AtLeast, 1)
+	if fleet := c.fleet.Load(); fleet != nil {
+		size = max(size, fleet.Size())
+	}
+	if named := c.peers.Load(); named != nil {
+		size = max(size, int(named.size.Load()))
+	}
+	return size
 }
 
 // close leaves the fleet and lets go of connections.
 func (c *counts) close() {
+	if named := c.peers.Load(); named != nil {
+		named.close()
+	}
 	if fleet := c.fleet.Load(); fleet != nil {
 		fleet.Close()
 	}
+	c.told.flush()
 	if c.redis != nil {
 		c.redis.Close()
 	}

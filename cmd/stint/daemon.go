@@ -33,6 +33,7 @@ type daemon struct {
 	inForce     *config.File
 	at          config.Listen // where to listen
 	counts      *counts
+	told        damped // lines about the shared store
 	limiter     *stint.Limiter
 	decider     *rules.Decider
 	descriptors atomic.Pointer[descriptors.Set]
@@ -111,11 +112,14 @@ func (s *daemon) checkDoors(file *config.File) error {
 
 // storeChanged tells of a shared store that failed, or answers again.
 func (s *daemon) storeChanged(err error) {
-	if err != nil {
-		s.logger.Error("the shared store fails: each rule decides as its on_store_failure says", "store", s.counts.name, "error", err)
-		return
-	}
-	s.logger.Info("the shared store answers again", "store", s.counts.name)
+	s.told.tell(func(changes int) {
+		if err != nil {
+			s.logger.Error("the shared store fails: each rule decides as its on_store_failure says",
+				"store", s.counts.name, "changes", changes, "error", err)
+			return
+		}
+		s.logger.Info("the shared store answers again", "store", s.counts.name, "changes", changes)
+	})
 }
 
 // open opens the listeners.
@@ -245,6 +249,7 @@ func (s *daemon) close() {
 		s.gateway.Close()
 	}
 	s.counts.close()
+	s.told.flush()
 }
 
 // sweep drops worthless buckets until ctx ends.
