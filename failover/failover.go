@@ -49,7 +49,10 @@ type Options struct {
 	// 0 means DefaultProbe.
 	Probe time.Duration
 	// Fleet is how many servers share the limits; each allows its part while Store
-	// fails. Nil, and whatever it says below 2, mean that this one is alone. It is
+	// fails: of the rate, of what may pass at once, and of a queue, at least one unit.
+	// A cost above the part that is within the limit passes where nothing of the part
+	// is used, and is owed: by a bucket as debt, by a window as that many of the next
+	// windows. Nil, and whatever it says below 2, mean that this one is alone. It is
 	// called for decisions and must not block.
 	Fleet func() int
 	// Changed, if set, is told once when Store, or the first part of it, is left

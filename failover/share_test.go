@@ -10,13 +10,13 @@ import (
 	"github.com/stint-dev/stint/algo"
 )
 
-// windows are long and short, and no part of them is longer than any window can be.
-var windows = []time.Duration{time.Millisecond, time.Second, 7 * time.Second, time.Minute, 90 * time.Minute, 24 * time.Hour}
-
 // randomPolicy returns a policy that compiles.
 func randomPolicy(r *rand.Rand) *stint.Policy {
+	// No part of these is longer than a window can be.
+	windows := []time.Duration{time.Millisecond, time.Second, 7 * time.Second, time.Minute, 90 * time.Minute, 24 * time.Hour}
 	algorithms := append([]stint.Algorithm{
-		algo.LeakyQueue{MaxWaiting: 1 + r.Int64N(300)}, algo.LeakyQueue{MaxWait: time.Duration(1+r.Int64N(5000)) * time.Millisecond},
+		algo.LeakyQueue{MaxWaiting: 1 + r.Int64N(300)},
+		algo.LeakyQueue{MaxWait: time.Duration(1+r.Int64N(5000)) * time.Millisecond},
 		algo.LeakyQueue{MaxWaiting: 1 + r.Int64N(300), MaxWait: time.Second},
 	}, algo.All...)
 	for {

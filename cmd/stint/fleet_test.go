@@ -10,9 +10,10 @@ import (
 	"github.com/stint-dev/stint/redisstore/redistest"
 )
 
-// awaitMetric waits until a metric has a value.
-func awaitMetric(t *testing.T, admin, name, want string) {
+// awaitFleet waits until a server knows of so many.
+func awaitFleet(t *testing.T, admin, want string) {
 	t.Helper()
+	const name = "stint_fleet_size"
 	got := ""
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if got = metric(t, admin, name); got == want {
@@ -28,8 +29,8 @@ func TestServersCountThemselves(t *testing.T) {
 	redis := redistest.Start(t)
 	first, firstAdmin, out := startServer(t, sharedRules(redis.Addr))
 	_, secondAdmin, _ := startServer(t, sharedRules(redis.Addr))
-	awaitMetric(t, firstAdmin, "stint_fleet_size", "2")
-	awaitMetric(t, secondAdmin, "stint_fleet_size", "2")
+	awaitFleet(t, firstAdmin, "2")
+	awaitFleet(t, secondAdmin, "2")
 	out.await(t, `level=INFO msg="servers that share the store" .*servers=2`)
 	redis.Stop()
 	passed := 0
@@ -48,7 +49,7 @@ func TestServersCountThemselves(t *testing.T) {
 func TestAGivenFleet(t *testing.T) {
 	redis := redistest.Start(t)
 	_, admin, _ := startServer(t, strings.Replace(sharedRules(redis.Addr), "deadline: 10s", "deadline: 10s, fleet: 7", 1))
-	awaitMetric(t, admin, "stint_fleet_size", "7")
+	awaitFleet(t, admin, "7")
 	if keys := redis.Keys(0); slices.Contains(keys, "stint:{fleet}") {
 		t.Errorf("keys %q", keys)
 	}

@@ -100,7 +100,7 @@ func TestFleetSize(t *testing.T) {
 func TestAServerThatNeverReachedTheStore(t *testing.T) {
 	rules := strings.Replace(sharedRules("127.0.0.1:1"), "deadline: 10s", "deadline: 10ms, fleet: { at_least: 4, dns: localhost }", 1)
 	gateway, admin, out := startServer(t, rules)
-	awaitMetric(t, admin, "stint_fleet_size", "4")
+	awaitFleet(t, admin, "4")
 	passed := 0
 	for range 80 {
 		if ask(t, gateway).StatusCode == http.StatusOK {
