@@ -18,6 +18,13 @@ import (
 	"github.com/stint-dev/stint/storetest"
 )
 
+// down is a store that is away.
+type down struct{}
+
+func (down) Take(context.Context, stint.Micros, []stint.Charge, []stint.Verdict) (stint.Micros, error) {
+	return 0, errDown
+}
+
 // server is one of a fleet whose shared store is away.
 type server struct {
 	testing.TB
@@ -27,7 +34,7 @@ type server struct {
 func newServer(t testing.TB, fleet int, local stint.Store) *server {
 	t.Helper()
 	store, err := failover.New(failover.Options{
-		Store: &faulty{err: errDown}, Local: local, Failures: 1, Probe: 1000 * time.Hour, Fleet: func() int { return fleet },
+		Store: down{}, Local: local, Failures: 1, Probe: 1000 * time.Hour, Fleet: func() int { return fleet },
 	})
 	if err != nil {
 		t.Fatal(err)

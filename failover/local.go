@@ -36,14 +36,55 @@ func (s *Store) decide(ctx context.Context, now stint.Micros, charges []stint.Ch
 // call runs beside others like it; what takes several runs alone.
 func (s *Store) decideLocally(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	s.owing.mu.RLock()
-	r := s.localRequest(charges)
-	if !r.several {
+	local, which, ok := s.inOneCall(charges)
+	if ok {
 		defer s.owing.mu.RUnlock()
-		return r.settle(ctx, now, verdicts)
+		said, at, err := s.askLocal(ctx, now, local)
+		for n, v := range said {
+			verdicts[which[n]] = v
+		}
+		return at, err
 	}
 	s.owing.mu.RUnlock()
 	s.owing.mu.Lock()
 	defer s.owing.mu.Unlock()
-	r = s.localRequest(charges) // Another may have come to owe meanwhile.
-	return r.settle(ctx, now, verdicts)
+	return s.localRequest(charges).settle(ctx, now, verdicts)
+}
+
+// inOneCall returns what the local store is asked, and the charges of the request
+// that it is asked for, unless that takes more than one call; s.owing.mu is held.
+func (s *Store) inOneCall(charges []stint.Charge) (local []stint.Charge, which []int, ok bool) {
+	servers := s.servers()
+	for i := range charges {
+		c := charges[i]
+		if !isLocal(&c) {
+			continue
+		}
+		part := s.share(c.Policy, servers)
+		if part.policy != c.Policy && !c.Forced && (s.owes(c.Policy, part) || isLarge(charges, i, part)) {
+			return nil, nil, false
+		}
+		c.Policy = part.policy
+		local, which = append(local, c), append(which, i)
+	}
+	return local, which, true
+}
+
+// isLocal says whether c is decided by the local store while the other one fails.
+func isLocal(c *stint.Charge) bool {
+	return c.Policy.OnStoreFailure != stint.FailAllow && c.Policy.OnStoreFailure != stint.FailDeny
+}
+
+// askLocal makes a call of the local store, if there is something to ask. It returns
+// what was said of each charge.
+func (s *Store) askLocal(ctx context.Context, now stint.Micros, charges []stint.Charge) ([]stint.Verdict, stint.Micros, error) {
+	if len(charges) == 0 {
+		return nil, now, nil
+	}
+	said := make([]stint.Verdict, len(charges))
+	at, err := s.local.Take(ctx, now, charges, said)
+	if err != nil {
+		return nil, 0, err
+	}
+	return said, at, nil
 }

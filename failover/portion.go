@@ -16,11 +16,6 @@ type owing struct {
 	names map[string]struct{}
 }
 
-func (o *owing) has(name string) bool {
-	_, ok := o.names[name]
-	return ok
-}
-
 // add notes a policy; mu is held alone.
 func (o *owing) add(name string) {
 	if o.names == nil || len(o.names) >= maxShares {
@@ -52,24 +47,36 @@ type request struct {
 	store    *Store
 	now      stint.Micros
 	portions []portion
-	several  bool // calls are needed
 }
 
-// localRequest returns what the local store is asked about charges; s.owing.mu is
-// held.
+// owes says whether a cost above the share of p has taken windows in advance;
+// s.owing.mu is held.
+func (s *Store) owes(p *stint.Policy, part share) bool {
+	_, ok := s.owing.names[p.Name]
+	return ok && part.ahead != nil
+}
+
+// isLarge says whether the i-th charge, or what passes only together with it, is
+// above the share and within the limit.
+func isLarge(charges []stint.Charge, i int, part share) bool {
+	wants := wanted(charges, i)
+	return wants > part.policy.Capacity() && wants <= charges[i].Policy.Capacity()
+}
+
+// localRequest returns what the local store is asked about charges in several calls;
+// s.owing.mu is held alone.
 func (s *Store) localRequest(charges []stint.Charge) *request {
 	r := &request{store: s}
 	servers := s.servers()
 	for i := range charges {
-		switch charges[i].Policy.OnStoreFailure {
-		case stint.FailAllow, stint.FailDeny:
+		if !isLocal(&charges[i]) {
 			continue
 		}
 		part := s.share(charges[i].Policy, servers)
 		p := portion{charge: charges[i], of: i, first: -1, ahead: part.ahead}
 		p.charge.Policy = part.policy
 		if part.policy != charges[i].Policy {
-			r.adapt(&p, charges)
+			r.adapt(&p, charges, part)
 		}
 		r.portions = append(r.portions, p)
 	}
@@ -77,31 +84,26 @@ func (s *Store) localRequest(charges []stint.Charge) *request {
 }
 
 // adapt finds what a portion needs besides its own charge.
-func (r *request) adapt(p *portion, charges []stint.Charge) {
-	c, share := &charges[p.of], p.charge.Policy.Capacity()
-	owes := p.ahead != nil && r.store.owing.has(c.Policy.Name)
-	wants := wanted(charges, p.of)
-	large := wants > share && wants <= c.Policy.Capacity()
+func (r *request) adapt(p *portion, charges []stint.Charge, part share) {
+	c, most := &charges[p.of], part.policy.Capacity()
+	owes := r.store.owes(c.Policy, part)
 	switch {
 	case c.Forced:
-		return
 	case c.Cost < 0:
-		if windows := max(c.Cost, -stint.MaxUnits) / share; owes && windows < 0 {
+		if windows := max(c.Cost, -stint.MaxUnits) / most; owes && windows < 0 {
 			p.rest = stint.Charge{Policy: p.ahead, Key: c.Key, Ask: stint.Ask{Cost: windows}}
-			r.several = true
 		}
-		return
-	case !large:
+	case !isLarge(charges, p.of, part):
 		p.looks = owes
 	case r.join(p, charges):
 	default:
-		p.charge.Cost, p.looks = share, p.ahead != nil
-		p.rest = stint.Charge{Policy: p.charge.Policy, Key: c.Key, Ask: stint.Ask{Cost: wants - share, Forced: true}}
+		wants := wanted(charges, p.of)
+		p.charge.Cost, p.looks = most, p.ahead != nil
+		p.rest = stint.Charge{Policy: part.policy, Key: c.Key, Ask: stint.Ask{Cost: wants - most, Forced: true}}
 		if p.looks {
-			p.rest.Policy, p.rest.Cost = p.ahead, (wants+share-1)/share
+			p.rest.Policy, p.rest.Cost = p.ahead, (wants+most-1)/most
 		}
 	}
-	r.several = r.several || large || p.looks
 }
 
 // join lets the portion before p that is for the same bucket ask for both.
@@ -155,11 +157,8 @@ func (r *request) settle(ctx context.Context, now stint.Micros, verdicts []stint
 
 // run settles the portions, all or none.
 func (r *request) run(ctx context.Context) error {
-	if r.several {
-		blocked, err := r.look(ctx)
-		if blocked || err != nil {
-			return err
-		}
+	if blocked, err := r.look(ctx); blocked || err != nil {
+		return err
 	}
 	var main call
 	for i := range r.portions {
@@ -167,7 +166,7 @@ func (r *request) run(ctx context.Context) error {
 			main.add(p.charge, &p.verdict)
 		}
 	}
-	if err := r.take(ctx, &main); err != nil || !r.several || main.refused() {
+	if err := r.take(ctx, &main); err != nil || main.refused() {
 		return err
 	}
 	var rests call
@@ -285,17 +284,13 @@ func (c *call) refused() bool {
 
 // take makes a call at the instant of the request.
 func (r *request) take(ctx context.Context, c *call) error {
-	if len(c.charges) == 0 {
-		return nil
-	}
-	said := make([]stint.Verdict, len(c.charges))
-	at, err := r.store.local.Take(ctx, r.now, c.charges, said)
+	said, at, err := r.store.askLocal(ctx, r.now, c.charges)
 	if err != nil {
 		return err
 	}
 	r.now = at
-	for i := range said {
-		*c.verdicts[i] = said[i]
+	for i, v := range said {
+		*c.verdicts[i] = v
 	}
 	return nil
 }

@@ -34,6 +34,8 @@ func (f *flapper) change() {
 // tells of the last one, and there are at most so many.
 func (f *flapper) check(t *testing.T, most int) {
 	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	told := 0
 	for _, l := range f.lines {
 		told += l.changes
@@ -82,10 +84,10 @@ func TestAQuietStore(t *testing.T) {
 		f.change()
 		f.change()
 		f.change()
+		f.holds(t, 8, 2)
 		time.Sleep(dampedEvery - time.Nanosecond)
 		f.holds(t, 8, 2)
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
+		time.Sleep(2 * time.Nanosecond)
 		f.check(t, 9)
 	})
 }
@@ -93,6 +95,8 @@ func TestAQuietStore(t *testing.T) {
 // holds says how many lines there are and how many changes are held back.
 func (f *flapper) holds(t *testing.T, lines, held int) {
 	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if len(f.lines) != lines || f.held != held {
 		t.Errorf("%d lines, %d changes held back, want %d and %d", len(f.lines), f.held, lines, held)
 	}
