@@ -36,12 +36,14 @@ func (s *Store) decide(ctx context.Context, now stint.Micros, charges []stint.Ch
 // call runs beside others like it; what takes several runs alone.
 func (s *Store) decideLocally(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	s.owing.mu.RLock()
-	local, which, ok := s.inOneCall(charges)
+	local, ok := s.inOneCall(charges)
 	if ok {
 		defer s.owing.mu.RUnlock()
 		said, at, err := s.askLocal(ctx, now, local)
-		for n, v := range said {
-			verdicts[which[n]] = v
+		for i := range charges {
+			if len(said) > 0 && isLocal(&charges[i]) {
+				verdicts[i], said = said[0], said[1:]
+			}
 		}
 		return at, err
 	}
@@ -51,9 +53,9 @@ func (s *Store) decideLocally(ctx context.Context, now stint.Micros, charges []s
 	return s.localRequest(charges).settle(ctx, now, verdicts)
 }
 
-// inOneCall returns what the local store is asked, and the charges of the request
-// that it is asked for, unless that takes more than one call; s.owing.mu is held.
-func (s *Store) inOneCall(charges []stint.Charge) (local []stint.Charge, which []int, ok bool) {
+// inOneCall returns what the local store is asked for the charges that want it, unless
+// that takes more than one call; s.owing.mu is held.
+func (s *Store) inOneCall(charges []stint.Charge) (local []stint.Charge, ok bool) {
 	servers := s.servers()
 	for i := range charges {
 		c := charges[i]
@@ -62,12 +64,12 @@ func (s *Store) inOneCall(charges []stint.Charge) (local []stint.Charge, which [
 		}
 		part := s.share(c.Policy, servers)
 		if part.policy != c.Policy && !c.Forced && (s.owes(c.Policy, part) || isLarge(charges, i, part)) {
-			return nil, nil, false
+			return nil, false
 		}
 		c.Policy = part.policy
-		local, which = append(local, c), append(which, i)
+		local = append(local, c)
 	}
-	return local, which, true
+	return local, true
 }
 
 // isLocal says whether c is decided by the local store while the other one fails.
