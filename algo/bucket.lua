@@ -63,7 +63,25 @@ local function charge(debt, p, cost, forced)
   return min(debt + cost * price, MAX), true
 end
 
-local function take(at, used, _, p, now, cost, forced)
+-- lent is how far above most the debt may go for a caller who waits for delay.
+local function lent(delay, most, p)
+  delay = floor(delay)
+  if delay > floor((MAX - most) / p[1]) then
+    return MAX - most
+  end
+  return delay * p[1]
+end
+
+-- spare is how far above a full bucket the debt may go where over is lent. For a
+-- reading that is behind by lag it is less, because a delay counts from the reading.
+local function spare(lag, over, p)
+  if lag > floor(over / p[1]) then
+    return 0
+  end
+  return over - lag * p[1]
+end
+
+local function take(at, used, _, p, now, cost, forced, delay)
   local price, burst = p[2], p[3]
   local most = burst * price
   if cost > 0 and cost <= burst and at <= now and not forced then
@@ -75,8 +93,9 @@ local function take(at, used, _, p, now, cost, forced)
     after = after + cost * price
     if after <= most then
       return true, now, after, 0
+    elseif not delay then
+      return false, at, used, 0
     end
-    return false, at, used, 0
   end
   if most == 0 then
     return forced or cost < 0, at, used, 0
@@ -84,6 +103,9 @@ local function take(at, used, _, p, now, cost, forced)
   local debt, lag, moved = owed(at, used, p, now)
   local after, ok = charge(debt, p, cost, forced)
   if not forced and cost >= 0 then
+    if delay then
+      most = most + spare(lag, lent(delay, most, p), p)
+    end
     ok = ok and after <= most
   end
   if cost == 0 then
@@ -108,45 +130,24 @@ local function expires(at, used, _, p)
   return at + debt, at + 2 * debt
 end
 
--- inUnits turns a debt counted in the price of old into one counted in p.
-local function inUnits(debt, old, p)
-  local price, burst = p[2], p[3]
-  if old == price then
-    return min(debt, burst * price)
+local function owes(at, used, _, p)
+  if p[3] == 0 or used == 0 then
+    return nil
   end
-  local whole, rest = floor(debt / old), debt % old
-  if whole >= burst then
-    return burst * price
-  end
-  if rest > 0 then
-    local coarse = up(rest, floor(MAX / price))
-    rest = min(price, up(up(rest, coarse) * price, floor(old / coarse)))
-  end
-  return whole * price + rest
+  return at, used, p[1], p[2], 1
 end
 
--- complete computes the last of the params, which is not kept beside a cell.
-local function complete(p)
-  p[4] = p[4] or up(p[3] * p[2], p[1])
+-- spend is the bucket that owes a debt, at most most.
+local function spend(at, owed, price, p, most)
+  if owed == 0 or most == 0 then
+    return 0, 0, 0, owed == 0
+  end
+  local debt = worth(owed, price, p[2])
+  return at, min(debt, most), 0, debt <= most
 end
 
-local function carry(at, used, _, old, p, now)
-  if old[3] == 0 or p[3] == 0 then
-    return 0, 0, 0
-  end
-  complete(old)
-  local debt, lag, moved = owed(at, used, old, now)
-  local other = owed(moved, inUnits(used, old[2], p), p, now)
-  return now + lag, min(inUnits(debt, old[2], p), other), 0
-end
-
--- spent is how many units are not free at now.
-local function spent(at, used, _, p, now)
-  if p[3] == 0 then
-    return 0
-  end
-  complete(p)
-  return up(owed(at, used, p, now), p[2])
+local function assume(at, owed, _, price, _, p)
+  return spend(at, owed, price, p, p[3] * p[2])
 end
 
 local function capacity(p)
@@ -160,8 +161,8 @@ local function back(at, used, _, p, now, cost)
 end
 
 return {
-  take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
-  owed = owed, charge = charge, forgiven = forgiven, up = up,
+  take = take, expires = expires, owes = owes, assume = assume, capacity = capacity, back = back,
+  owed = owed, charge = charge, spend = spend, lent = lent, spare = spare,
   zero = 0, params = 3,
   narrow = '<BI5I7I5I2I5I3', below = 2^40, below1 = 2^16, below2 = 2^40, below3 = 2^24,
   size = 28, cell = '<BI5I7I5c10', tail = '<I2I5I3',

@@ -40,18 +40,22 @@ local function expires(at, used, _, p)
   return ends, ends
 end
 
-local function carry(at, used, _, old, _, now)
-  if expires(at, used, 0, old) <= now then
-    return 0, 0, 0
-  end
-  return at, used, 0
+local function owes(at, used, _, p)
+  return windowDebt(at, used, p)
 end
 
-local function spent(at, used, _, p, now)
-  if expires(at, used, 0, p) <= now then
-    return 0
+local function assume(at, owed, _, price, _, p)
+  if owed == 0 or p[1] == 0 then
+    return 0, 0, 0, owed == 0
   end
-  return used
+  return at, min(up(owed, price), p[1]), 0, false
+end
+
+local function convert(at, used, _, old, p)
+  if used == 0 or old[1] == 0 or p[1] == 0 then
+    return 0, 0, 0, used == 0 or old[1] == 0
+  end
+  return at, used, 0, p[2] % old[2] == 0
 end
 
 -- back gives up to cost back that was charged at the instant time.
@@ -67,7 +71,8 @@ local function capacity(p)
 end
 
 return {
-  take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
+  take = take, expires = expires, capacity = capacity, back = back,
+  owes = owes, assume = assume, convert = convert,
   zero = 0, params = 2,
   narrow = '<BI5I7I5I5I5', below = 2^40, below1 = 2^40, below2 = 2^40, below3 = 1,
   size = 28, cell = '<BI5I7I5c10', tail = '<I5I5',

@@ -126,9 +126,25 @@ local function expires(list, _, _, p)
   return last + p[2], last + 2 * p[2]
 end
 
-local function spent(list, used, _, p, now)
-  local _, live = alive(list, used, now - p[2])
-  return live
+local function owes(list, used, _, p)
+  if #list == 0 or p[1] == 0 then
+    return nil
+  end
+  local last = unpack(pair, list, #list - wide + 1)
+  local _, sum = alive(list, used, last - p[2])
+  return windowDebt(last, sum, p)
+end
+
+local function assume(at, owed, _, price, _, p)
+  if owed == 0 or p[1] == 0 then
+    return '', 0, 0, owed == 0
+  end
+  local used = min(up(owed, price), p[1])
+  return pack(pair, at, used), used, 0, false
+end
+
+local function convert(list, used, _, old, p)
+  return list, used, 0, #list == 0 or p[2] >= old[2] and p[1] > 0
 end
 
 -- back gives up to cost back that was charged at the instant time.
@@ -151,7 +167,8 @@ local function capacity(p)
 end
 
 return {
-  take = take, expires = expires, spent = spent, capacity = capacity, back = back,
+  take = take, expires = expires, capacity = capacity, back = back,
+  owes = owes, assume = assume, convert = convert,
   zero = '', params = 2, three = true, list = wide,
   wide = '<BI5I7I7I7',
 }

@@ -77,25 +77,33 @@ local function expires(at, used, prior, p)
   return ends, ends
 end
 
-local function carry(at, used, prior, old, p, now)
-  if old[2] == p[2] or old[1] == 0 then
-    return at, used, prior
+local function owes(at, used, prior, p)
+  if used + prior == 0 or p[1] == 0 then
+    return nil
   end
-  if not old[4] then
-    old[3] = up(old[2], floor(MAX / max(old[1], 1)))
-    old[4] = up(old[2], old[3])
+  if not p[4] then
+    p[3] = up(p[2], floor(MAX / p[1]))
+    p[4] = up(p[2], p[3])
   end
-  local time = max(now, at)
-  local current, previous = counts(at, used, prior, old[2], time)
-  return at, current + weighed(previous, old, time), 0
+  local most, left = floor(MAX / p[4]), p[4] - floor(at % p[2] / p[3])
+  return at, min(MAX, min(used, most) * p[4] + min(prior, most) * left), p[1], p[4], p[3]
 end
 
-local function spent(at, used, prior, p, now)
-  if p[1] == 0 then
-    return 0
+local function assume(at, owed, _, price, _, p)
+  if owed == 0 or p[1] == 0 then
+    return 0, 0, 0, owed == 0
   end
-  local _, count = carry(at, used, prior, p, {0, 0}, now)
-  return count
+  local n = up(owed, price)
+  local used = min(n, p[1])
+  return at, used - weighed(used, p, at), used, n <= p[1]
+end
+
+local function convert(at, used, prior, old, p)
+  if old[2] == p[2] and old[1] > 0 and used <= p[1] - weighed(prior, p, at) then
+    return at, used, prior, true
+  end
+  local a, owed, gain, price, tick = owes(at, used, prior, old)
+  return assume(a, owed or 0, gain, price, tick, p)
 end
 
 -- back gives up to cost back that was charged at the instant time.
@@ -114,7 +122,8 @@ local function capacity(p)
 end
 
 return {
-  take = take, expires = expires, carry = carry, spent = spent, capacity = capacity, back = back,
+  take = take, expires = expires, capacity = capacity, back = back,
+  owes = owes, assume = assume, convert = convert,
   zero = 0, params = 2, three = true,
   narrow = '<BI5I7I3I3I3I5', below = 2^24, below1 = 2^24, below2 = 2^40, below3 = 2^53,
   size = 27, cell = '<BI5I7I3I3c8', tail = '<I3I5',

@@ -180,7 +180,7 @@ func (g *groups) read(l *group, refused bool) error {
 			*v = a.home.look(l.firstAnswer(i), l.at)
 			continue
 		}
-		if !a.home.read(answer, l.at, c.Ask, refused, v) {
+		if !a.home.read(answer, l.at, l.said(i, answer, c.Ask), refused, v) {
 			return fmt.Errorf("policy %q: %w", a.home.policy.Name, errDiffers)
 		}
 	}

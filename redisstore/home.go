@@ -12,19 +12,15 @@ import (
 type home struct {
 	policy *stint.Policy
 	cells  stint.CellAlgorithm // nil for an algorithm of lists
-	packed []byte              // the policy in the script's argument, since left 0
+	packed []byte              // the policy in the script's argument
 	width  int                 // bytes of an answer: a flag and some numbers
 	lone   *lone               // nil if no lone script can settle a charge
 	params []byte              // the policy in the argument of one
 	detour atomic.Int32        // how many charges do without one
-	since  atomic.Int64        // when this store first used the policy, on the clock of Redis; 0 before
 }
 
-// Bytes of a policy in the script's argument, and where since is.
-const (
-	policyBytes = 8 * 8
-	sinceAt     = 6 * 8
-)
+// policyBytes are those of a policy in the script's argument.
+const policyBytes = 7 * 8
 
 // home finds or makes the home of a policy.
 func (s *Store) home(p *stint.Policy) (*home, error) {
@@ -63,7 +59,7 @@ func (s *Store) newHome(p *stint.Policy) (*home, error) {
 	for _, n := range p.Params {
 		h.packed = appendDouble(h.packed, float64(n))
 	}
-	h.packed = appendDouble(appendDouble(h.packed, 0), float64(id))
+	h.packed = appendDouble(h.packed, float64(id))
 	if h.cells, _ = p.Algorithm.(stint.CellAlgorithm); h.cells != nil {
 		h.width = 1 + 8*h.cells.Words()
 	} else {
@@ -75,14 +71,6 @@ func (s *Store) newHome(p *stint.Policy) (*home, error) {
 		}
 	}
 	return h, nil
-}
-
-// appendTo appends the policy as the script reads it.
-func (h *home) appendTo(dst []byte) []byte {
-	n := len(dst)
-	dst = append(dst, h.packed...)
-	binary.LittleEndian.PutUint64(dst[n+sinceAt:], math.Float64bits(float64(h.since.Load())))
-	return dst
 }
 
 func appendDouble(dst []byte, x float64) []byte {

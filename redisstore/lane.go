@@ -123,6 +123,7 @@ type kind struct {
 	policy int
 	flags  byte
 	cost   int64
+	delay  float64
 }
 
 // fits says whether r may leave with those that are in the batch already: all of
@@ -169,12 +170,13 @@ func (b *batch) packHead() {
 	b.arg = appendDouble(b.arg, float64(len(b.homes)))
 	b.arg = appendDouble(b.arg, float64(len(b.listed)))
 	for _, h := range b.homes {
-		b.arg = h.appendTo(b.arg)
+		b.arg = append(b.arg, h.packed...)
 	}
 	for _, k := range b.listed {
 		b.arg = appendDouble(b.arg, float64(k.policy))
 		b.arg = appendDouble(b.arg, float64(k.flags))
 		b.arg = appendDouble(b.arg, float64(k.cost))
+		b.arg = appendDouble(b.arg, k.delay)
 	}
 	b.arg = append(b.arg, b.tail...)
 }
@@ -196,7 +198,7 @@ func (b *batch) packRequest(r *request, buckets []int) {
 			flags |= flagRare
 		}
 		b.format = append(b.format, "Bddddddd"[:1+(a.width-1)/8]...)
-		b.tail = appendDouble(b.tail, float64(b.kind(a.home, flags, a.cost)))
+		b.tail = appendDouble(b.tail, float64(b.kind(a, flags)))
 		b.tail = appendDouble(b.tail, float64(buckets[j]+1))
 		if flags&flagBack != 0 {
 			b.tail = appendDouble(b.tail, float64(a.taken))
@@ -221,14 +223,14 @@ func (b *batch) isRare(r *request, buckets []int) bool {
 }
 
 // kind numbers the kinds of charges, and policies.
-func (b *batch) kind(h *home, flags byte, cost int64) int {
-	p, ok := b.policies[h]
+func (b *batch) kind(a *ask, flags byte) int {
+	p, ok := b.policies[a.home]
 	if !ok {
-		b.homes = append(b.homes, h)
+		b.homes = append(b.homes, a.home)
 		p = len(b.homes)
-		b.policies[h] = p
+		b.policies[a.home] = p
 	}
-	k := kind{p, flags, cost}
+	k := kind{p, flags, a.cost, a.delay}
 	n, ok := b.kinds[k]
 	if !ok {
 		b.listed = append(b.listed, k)
@@ -293,9 +295,6 @@ func (b *batch) deliver(s *Store, at stint.Micros, answer string, err error) {
 		if err == nil {
 			n := r.width()
 			part, answer = answer[:n], answer[n:]
-			for j := range r.asks {
-				r.asks[j].home.since.CompareAndSwap(0, int64(at))
-			}
 		}
 		if !r.end(at, part, err) {
 			s.requests.Put(r)

@@ -47,7 +47,7 @@ func newLones() []*lone {
 func newLone(id int, text string) *lone {
 	l := &lone{}
 	tail := twinField(text, "tail")
-	functions, _, ok := strings.Cut(text, "\nlocal function carry(")
+	functions, _, ok := strings.Cut(text, "\nlocal function owes(")
 	if tail == "" || !ok {
 		return nil
 	}
@@ -123,7 +123,8 @@ func (l *lone) params(p *stint.Params) []byte {
 }
 
 // lone returns what settles the batch, nil if only the general script can: the batch
-// is one request, its charges have one twin, and each a bucket of its own.
+// is one request, its charges have one twin, and each a bucket of its own; none books
+// ahead.
 func (b *batch) lone() *lone {
 	if len(b.requests) != 1 || len(b.requests[0].asks) > mostLone {
 		return nil
@@ -132,7 +133,7 @@ func (b *batch) lone() *lone {
 	l := r.asks[0].home.lone
 	for i := range r.asks {
 		a := &r.asks[i]
-		if l == nil || a.home.lone != l || a.flags >= flagBack || r.has(i, r.key(i)) || a.home.turns() {
+		if l == nil || a.home.lone != l || a.flags >= flagBack || a.delay > 0 || r.has(i, r.key(i)) || a.home.turns() {
 			return nil
 		}
 	}

@@ -32,7 +32,8 @@ type ask struct {
 	home  *home
 	end   int // of the key in keys
 	cost  int64
-	width int // bytes of the answer
+	delay float64 // the longest, in microseconds
+	width int     // bytes of the answer
 	flags byte
 	taken stint.Micros // with flagBack, when
 }
@@ -92,7 +93,7 @@ func (s *Store) add(r *request, c *stint.Charge) error {
 		return err
 	}
 	r.keys = appendKey(r.keys, s.options.Prefix, c.Policy.Name, c.Key)
-	a := ask{home: h, end: len(r.keys), cost: clamp(c.Cost), width: h.width}
+	a := ask{home: h, end: len(r.keys), cost: clamp(c.Cost), delay: micros(c.MaxDelay), width: h.width}
 	if c.Forced {
 		a.flags |= flagForced
 	}
@@ -106,6 +107,15 @@ func (s *Store) add(r *request, c *stint.Charge) error {
 // clamp brings a cost to where doubles hold it. Beyond it all costs are alike.
 func clamp(cost int64) int64 {
 	return max(-stint.MaxUnits-1, min(cost, stint.MaxUnits+1))
+}
+
+// micros is the longest delay as the script reads it: above 0 also where it is less than
+// a microsecond, and no more than doubles hold.
+func micros(delay time.Duration) float64 {
+	if delay > 0 && delay < time.Microsecond {
+		return 0.5
+	}
+	return float64(min(max(delay, 0).Microseconds(), stint.MaxUnits))
 }
 
 // wait blocks until the answer is there. On an error the request is no longer the
@@ -161,6 +171,8 @@ const (
 	flagForeign   = 2
 	flagWrongType = 4
 	flagUnasked   = 8 // another charge of the request has one of these
+	flagNewer     = 16
+	flagWanted    = 32 // refused, also all that the request wants of the bucket
 )
 
 // errDiffers can not be: the script and the algorithm decided differently.
@@ -176,7 +188,8 @@ func (r *request) read(charges []stint.Charge, verdicts []stint.Verdict) error {
 	rest := r.answer
 	for i := range r.asks {
 		a := &r.asks[i]
-		if !a.home.read(rest[:a.width], r.at, charges[i].Ask, refused, &verdicts[i]) {
+		answer := rest[:a.width]
+		if !a.home.read(answer, r.at, r.said(i, answer, charges[i].Ask), refused, &verdicts[i]) {
 			return fmt.Errorf("policy %q: %w", a.home.policy.Name, errDiffers)
 		}
 		rest = rest[a.width:]

@@ -11,8 +11,28 @@ import (
 	"github.com/stint-dev/stint/algo"
 )
 
-//go:embed frame.lua
-var frame string
+// The general script's parts, in the order in which they stand. Those from restPart to
+// requestPart are the function rest.
+var (
+	//go:embed arguments.lua
+	argumentsPart string
+	//go:embed values.lua
+	valuesPart string
+	//go:embed write.lua
+	writePart string
+	//go:embed rest.lua
+	restPart string
+	//go:embed debt.lua
+	debtPart string
+	//go:embed read.lua
+	readPart string
+	//go:embed settle.lua
+	settlePart string
+	//go:embed request.lua
+	requestPart string
+	//go:embed usual.lua
+	usualPart string
+)
 
 // version is the first byte of a value less what tells its algorithm: another
 // layout of values gets another one. Numbers are little-endian; a value is
@@ -28,6 +48,10 @@ var frame string
 // so that the value of the usual bucket is at most 28 bytes: with 20 that Redis
 // adds it takes 48.
 const version = 0x40
+
+// debtFormat is how the debt that is kept beside a bucket stands behind all of that:
+// its instant, what was owed, and how it is forgiven.
+const debtFormat = "<I7I7I7I7I7"
 
 // script is a text that Redis runs, and its name there.
 type script struct{ text, sha string }
@@ -46,12 +70,16 @@ local floor, min, max = math.floor, math.min, math.max
 local byte, sub, rep, concat, spread = string.byte, string.sub, string.rep, table.concat, unpack
 local pack, unpack = struct.pack, struct.unpack
 `)
-	fmt.Fprintf(&b, "local MAX, VERSION, TWINS = %d, %d, %d\n\n", stint.MaxUnits, version, len(algo.Twins))
+	fmt.Fprintf(&b, "local MAX, VERSION, TWINS, DEBT = %d, %d, %d, '%s'\n", stint.MaxUnits, version, len(algo.Twins), debtFormat)
+	b.WriteString("local up, worth, windowDebt -- what twins need of debt.lua\n\n")
 	b.WriteString("local function text(id)\n")
 	for i, text := range algo.Twins {
 		fmt.Fprintf(&b, "if id == %d then\n%send\n", i+1, text)
 	}
-	b.WriteString("end\n\n" + frame)
+	b.WriteString("end\n\n" + argumentsPart + valuesPart + writePart)
+	b.WriteString("local O = {now}\n\nlocal function rest()\n")
+	b.WriteString(restPart + debtPart + readPart + settlePart + requestPart)
+	b.WriteString("end\n\n" + usualPart)
 	return named(b.String())
 }
 

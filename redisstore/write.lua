@@ -1,0 +1,51 @@
+-- debtEnds is the instant from which nothing is owed. rest makes it.
+local debtEnds
+
+-- write makes bucket k what it has become. The moment of expiry is kept in the
+-- value and moved only when what remains is too short. Where neither that nor the
+-- length changes, the bytes are replaced, which costs less than a new value.
+-- d is the debt to keep beside it.
+local function write(k, exp, at, used, prior, p, d)
+  local t, value = p.twin, values[k]
+  local ends, keep = t.expires(at, used, prior, p)
+  if d then
+    local gone = debtEnds(d)
+    ends, keep = max(ends, gone), max(keep, gone)
+  end
+  if ends <= now then
+    if value then
+      call('DEL', keys[k])
+    end
+    return
+  end
+  local px
+  if exp * 1000000 < ends or not value then
+    px = floor((keep - now + 999) / 1000) + 4000 + slack
+    exp = floor((now + px * 1000) / 1000000)
+  end
+  local new
+  if used < p.below and prior < p.below then
+    if t.three then
+      new = pack(t.cell, p.head, exp, at, used, prior, p.tail)
+    else
+      new = pack(t.cell, p.head, exp, at, used, p.tail)
+    end
+  elseif t.list then
+    new = pack(t.wide, p.head + 1, exp, used, p[1], p[2]) .. at
+  elseif t.three then
+    new = pack(t.wide, p.head + 1, exp, at, used, prior, p[1], p[2])
+  else
+    new = pack(t.wide, p.head + 1, exp, at, used, p[1], p[2], p[3], p[4], p[5])
+  end
+  if d then
+    new = new .. pack(DEBT, d.at, d.owed, d.gain, d.price, d.tick)
+  end
+  if px then
+    call('SET', keys[k], new, 'PX', px)
+  elseif #new == #value then
+    call('SETRANGE', keys[k], '0', new)
+  else
+    call('SET', keys[k], new, 'KEEPTTL')
+  end
+end
+
