@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -102,53 +103,97 @@ func (x extremes) cost(p *stint.Policy) int64 {
 }
 
 // TestTwinOfTheReferenceAtTheEdge asks under limits, costs and steps of time of
-// any size.
+// any size, of which up to three take turns.
 func TestTwinOfTheReferenceAtTheEdge(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	redis := open(t, server, redisstore.Options{ClientClock: true})
+	redis := open(t, redistest.Start(t), redisstore.Options{ClientClock: true})
 	seed := storetest.Seed()
 	x := extremes{rand.New(rand.NewPCG(seed, 1))}
 	for i := range twins(t) / 200 {
-		reference := storetest.NewReference()
 		name := "p" + strconv.Itoa(i)
 		a := x.algorithm()
-		p := x.policy(name, a)
-		now := storetest.Start
-		for step := range 25 {
-			span := x.Int64N(1 << x.IntN(50))
-			switch n := x.IntN(10); {
-			case n < 6:
-				now += stint.Micros(span % (3 * p.Limit.Window.Microseconds()))
-			case n < 7 && int64(now) > span:
-				now -= stint.Micros(span)
-			}
-			now = min(now, storetest.Start*2)
-			charges := make([]stint.Charge, 1+x.IntN(2))
-			if x.IntN(10) == 0 {
-				// When a change reaches a bucket that nobody charges is a store's affair.
-				p = x.policy(name, a)
-				charges = []stint.Charge{{Policy: p, Ask: stint.Ask{Cost: 1, Forced: true}}}
-			}
-			for j := range charges {
-				if charges[j].Forced {
-					break
-				}
-				charges[j] = stint.Charge{
-					Policy: p, Ask: stint.Ask{Cost: x.cost(p), Forced: x.IntN(6) == 0}, Shadow: x.IntN(6) == 0,
-				}
-			}
-			var want, got [2]stint.Verdict
-			if _, err := reference.Take(t.Context(), now, charges, want[:len(charges)]); err != nil {
-				t.Fatal(err)
-			}
-			_, err := redis.Take(t.Context(), now, charges, got[:len(charges)])
-			if err != nil || got != want {
-				t.Fatalf("seed %d, turn %d, step %d at %d: %v of %s %v: %+v\ngot  %+v\nwant %+v, %v",
-					seed, i, step, now, p.Params, a.Name(), p.Limit, charges, got, want, err)
-			}
+		policies := []*stint.Policy{x.policy(name, a)}
+		for range x.IntN(3) {
+			policies = append(policies, x.policy(name, a))
+		}
+		if err := x.game(t, redis, policies); err != nil {
+			t.Fatalf("seed %d, turn %d: %v", seed, i, err)
 		}
 	}
+}
+
+// TestTwinOfTheReferenceInTurn asks one bucket under several limits and algorithms.
+// The two buckets, which Redis keeps alike, do not take turns with each other.
+func TestTwinOfTheReferenceInTurn(t *testing.T) {
+	t.Parallel()
+	redis := open(t, redistest.Start(t), redisstore.Options{ClientClock: true})
+	seed := storetest.Seed()
+	x := extremes{rand.New(rand.NewPCG(seed, 2))}
+	kinds := []stint.Algorithm{
+		algo.TokenBucket, algo.FixedWindow, algo.SlidingWindowCounter, algo.SlidingWindowLog,
+		algo.LeakyQueue{MaxWaiting: 5}, algo.LeakyQueue{MaxWait: time.Second},
+	}
+	for i := range twins(t) / 200 {
+		var policies []*stint.Policy
+		for range 2 + x.IntN(3) {
+			l := stint.Limit{Count: 1 + x.Int64N(20), Window: time.Duration(1+x.Int64N(4)) * time.Second}
+			p, err := stint.NewPolicy("p"+strconv.Itoa(i), l, kinds[x.IntN(len(kinds))])
+			if err != nil {
+				t.Fatal(err)
+			}
+			policies = append(policies, p)
+		}
+		if err := x.game(t, redis, policies); err != nil {
+			t.Fatalf("seed %d, turn %d: %v", seed, i, err)
+		}
+	}
+}
+
+// game asks one bucket under policies in turn, in Redis and in the reference, and
+// returns the first difference.
+func (x extremes) game(t *testing.T, redis stint.Store, policies []*stint.Policy) error {
+	t.Helper()
+	reference, now, p := storetest.NewReference(), storetest.Start, policies[0]
+	for step := range 25 {
+		now = x.later(now, p)
+		charges := make([]stint.Charge, 1+x.IntN(2))
+		for j := range charges {
+			if x.IntN(4) == 0 {
+				p = policies[x.IntN(len(policies))]
+			}
+			charges[j] = stint.Charge{
+				Policy: p, Ask: stint.Ask{Cost: x.cost(p), Forced: x.IntN(6) == 0}, Shadow: x.IntN(6) == 0,
+			}
+			if x.IntN(4) == 0 {
+				charges[j].MaxDelay = time.Duration(x.number() / 4)
+			}
+		}
+		var want, got [2]stint.Verdict
+		if _, err := reference.Take(t.Context(), now, charges, want[:len(charges)]); err != nil {
+			return err
+		}
+		_, err := redis.Take(t.Context(), now, charges, got[:len(charges)])
+		if err != nil || got != want {
+			text := fmt.Sprintf("step %d at %d:", step, now)
+			for _, c := range charges {
+				text += fmt.Sprintf("\n%s %v %v: %+v, shadow %t", c.Policy.Algorithm.Name(), c.Policy.Limit, c.Policy.Params, c.Ask, c.Shadow)
+			}
+			return fmt.Errorf("%s\ngot  %+v\nwant %+v, %w", text, got, want, err)
+		}
+	}
+	return nil
+}
+
+// later is an instant after now, or rarely before.
+func (x extremes) later(now stint.Micros, p *stint.Policy) stint.Micros {
+	span := x.Int64N(1 << x.IntN(50))
+	switch n := x.IntN(10); {
+	case n < 6:
+		now += stint.Micros(span % (3 * p.Limit.Window.Microseconds()))
+	case n < 7 && int64(now) > span:
+		now -= stint.Micros(span)
+	}
+	return min(now, storetest.Start*2)
 }
 
 // TestAnotherAlgorithmCarriesTheUse: a rule whose algorithm changes gives nobody a
