@@ -142,19 +142,42 @@ func TestC044ClocksOfServersDoNotMatter(t *testing.T) {
 	a.refuses(5, p, "k")
 }
 
+// TestC049ABucketWithoutExpiryIsMended by the next charge that is refused or written,
+// also beside others in its request or its call.
 func TestC049ABucketWithoutExpiryIsMended(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	c := real(t, server)
-	for _, a := range algo.All {
-		server.Do("FLUSHALL")
-		p := policy(t, a.Name(), "5 per 3s", a)
-		c.allows(5, p, "k")
-		c.refuses(1, p, "k")
-		key := server.Keys(0)[0]
-		server.Do("PERSIST", key)
-		c.refuses(1, p, "k")
-		if ttl := pttl(t, server, key); ttl < 1 || ttl > 6001 {
-			t.Errorf("%s: mended for %d ms, want at most two periods", a.Name(), ttl)
+	for _, a := range append([]stint.Algorithm{algo.LeakyQueue{MaxWaiting: 4}}, algo.All...) {
+		for _, refused := range []bool{false, true} {
+			for rules := range 3 {
+				server.Do("FLUSHALL")
+				p := policy(t, a.Name(), "6 per 3600s", a)
+				var charges []stint.Charge
+				for i := range 1 + rules {
+					charges = append(charges, stint.Charge{Policy: p, Key: []byte(strconv.Itoa(i)), Ask: stint.Ask{Cost: 1}})
+				}
+				verdicts := make([]stint.Verdict, len(charges))
+				for verdicts[0].OK = true; verdicts[0].OK; {
+					if _, err := c.store.Take(t.Context(), 0, charges, verdicts); err != nil {
+						t.Fatal(err)
+					}
+					if !refused {
+						break
+					}
+				}
+				for _, key := range server.Keys(0) {
+					server.Do("PERSIST", key)
+				}
+				if _, err := c.store.Take(t.Context(), 0, charges, verdicts); err != nil {
+					t.Fatal(err)
+				}
+				for _, key := range server.Keys(0) {
+					if ttl := pttl(t, server, key); ttl < 1 || ttl > 2*3_600_000+5001 {
+						t.Errorf("%s, %d rules, refused %t: mended for %d ms, want at most two windows and five seconds", a.Name(), 1+rules, refused, ttl)
+					}
+				}
+			}
 		}
 	}
 }

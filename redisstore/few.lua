@@ -23,8 +23,9 @@ else
   values = call('MGET', spread(keys))
 end
 
--- What to write, for how long if that changes, and whether it was a charge that fits.
-local new, life, fits, absent, refused = {}, {}, {}, nil, false
+-- What to write, for how long if that changes, and whether it was a charge that fits;
+-- the expiry of a key that is kept as it is or written in place.
+local new, life, fits, kept, absent, refused = {}, {}, {}, {}, nil, false
 local told, n = {now}, 1
 for i = 1, count do
   local cost, flags, p1, p2, p3, p4, tail
@@ -65,6 +66,8 @@ for i = 1, count do
       if not value or exp * 1000000 < ends then
         life[i] = floor((keep - now + 999) / 1000) + 4000 + slack
         exp = floor((now + life[i] * 1000) / 1000000)
+      else
+        kept[i] = exp
       end
       if THREE then
         new[i] = pack(CELL, HEAD, exp, a, u, b, tail)
@@ -72,8 +75,8 @@ for i = 1, count do
         new[i] = pack(CELL, HEAD, exp, a, u, tail)
       end
     end
-  elseif not fit and value and call('PTTL', keys[i]) == -1 then
-    return ''
+  elseif not fit and value then
+    kept[i] = exp
   end
 end
 if absent and call('EXISTS', spread(absent)) > 0 then
@@ -81,7 +84,10 @@ if absent and call('EXISTS', spread(absent)) > 0 then
 end
 
 for i = 1, count do
-  if new[i] and not (refused and fits[i]) then
+  local exp = kept[i]
+  if refused and fits[i] then
+    exp = nil
+  elseif new[i] then
     if life[i] then
       call('SET', keys[i], new[i], 'PX', life[i])
     elseif new[i] == '' then
@@ -89,6 +95,10 @@ for i = 1, count do
     else
       call('SETRANGE', keys[i], '0', new[i])
     end
+  end
+  if exp and call('PTTL', keys[i]) == -1 then
+    -- Somebody has taken the expiry away.
+    call('PEXPIRE', keys[i], max(0, floor(exp * 1000 - now / 1000)) + 1000 + slack)
   end
 end
 return pack('<d' .. rep(TOLD, count), spread(told))

@@ -32,7 +32,9 @@ end
 
 local p = {p1, p2, p3, p4}
 local fit, a, u, b = take(at, used, prior, p, now, cost, flags % 2 == 1)
+local kept = value and not fit
 if cost ~= 0 and (a ~= at or u ~= used or b ~= prior) then
+  kept = false
   local ends, keep = expires(a, u, b, p)
   if ends <= now then
     if value then
@@ -55,9 +57,12 @@ if cost ~= 0 and (a ~= at or u ~= used or b ~= prior) then
       call('SET', key, value, 'PX', px)
     else
       call('SETRANGE', key, '0', value)
+      kept = true
     end
   end
-elseif not fit and value and call('PTTL', key) == -1 then
-  return ''
+end
+if kept and call('PTTL', key) == -1 then
+  -- Somebody has taken the expiry away.
+  call('PEXPIRE', key, max(0, floor(exp * 1000 - now / 1000)) + 1000 + slack)
 end
 return pack('<d' .. TOLD, now, fit and 1 or 0, at, used, prior)

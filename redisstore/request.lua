@@ -18,12 +18,6 @@ local function tell(t, fit, a, b, c, d, split, look)
   end
 end
 
--- expire gives bucket k, which has no expiry, one.
-local function expire(k, p)
-  local at, used, prior, _, q, d = read(k, p)
-  call('PEXPIRE', keys[k], floor((max(ends(at, used, prior, q, d), now) - now + 999) / 1000) + 1 + slack)
-end
-
 -- Of the charges of one request: kind, bucket, what is wrong with it; the bucket
 -- afterwards and whether it fits and that is another; what is told, and what a look
 -- would have been told. last is by bucket the last charge before that asks it.
@@ -181,6 +175,6 @@ function L.rare(first, answers)
   return request(first), n
 end
 
-L.read, L.open, L.expire = read, open, expire
+L.read, L.open = read, open
 L.shared = {S, A, U, B, E, Q, V, D, stale, X}
 return L

@@ -43,7 +43,7 @@ func TestServersWithTwoBursts(t *testing.T) {
 		if most := 1000 + 50*int64(now-storetest.Start)/1_000_000; passed > most {
 			t.Fatalf("%d passed after %d µs, where the larger limit admits %d", passed, now-storetest.Start, most)
 		}
-		now += 500
+		now += 330
 	}
 	if passed < 900 {
 		t.Errorf("%d passed, want at least the smaller burst", passed)

@@ -5,9 +5,9 @@
 local L, S, A, U, B, E, Q, V, D, stale, X
 local length, n = #R, 1
 
--- Of the charges of one request but the last: the value to put in place of one that
--- is as long, if that is all there is to do; or else whether it fits, the cell
--- afterwards, if it is another, and the expiry of the bucket.
+-- Of the charges of one request but the last: the expiry of the bucket; the value to
+-- put in place of one that is as long, if that is all there is to do, or else whether
+-- it fits, and the cell afterwards, if it is another.
 local bytes, ok, fa, fu, fb, fe
 
 while pos < length do
@@ -93,9 +93,9 @@ while pos < length do
     if kind.last then
       break
     end
-    bytes[count] = new
+    bytes[count], fe[count] = new, exp
     if not new then
-      ok[count], fa[count], fu[count], fb[count], fe[count] = fit, a, u, b, exp
+      ok[count], fa[count], fu[count], fb[count] = fit, a, u, b
     end
     kind = K[R[pos]]
   end
@@ -109,6 +109,7 @@ while pos < length do
       if new then
         if not refused then
           call('SETRANGE', keys[k], '0', new)
+          mend(k, exp)
         end
       elseif a and not (refused and fit) then
         if kind.alone then
@@ -119,18 +120,17 @@ while pos < length do
       elseif not fit then
         if not kind.alone then
           stale[k] = true
-        elseif values[k] and call('PTTL', keys[k]) == -1 then
-          L = L or rest()
-          L.expire(k, p)
+        elseif values[k] then
+          mend(k, exp)
         end
       end
       count = count - 1
       if count == 0 then
         break
       end
-      kind, k, new = K[R[first + 2 * count - 2]], R[first + 2 * count - 1], bytes[count]
+      kind, k, new, exp = K[R[first + 2 * count - 2]], R[first + 2 * count - 1], bytes[count], fe[count]
       if not new then
-        p, fit, a, u, b, exp = kind.policy, ok[count], fa[count], fu[count], fb[count], fe[count]
+        p, fit, a, u, b = kind.policy, ok[count], fa[count], fu[count], fb[count]
       end
     end
   end
@@ -142,8 +142,8 @@ if L then
     local k = S[i]
     if D[k] then
       write(k, E[k], A[k], U[k], B[k], Q[k], V[k])
-    elseif stale[k] and values[k] and call('PTTL', keys[k]) == -1 then
-      L.expire(k, Q[k])
+    elseif stale[k] and values[k] then
+      mend(k, E[k])
     end
   end
 end

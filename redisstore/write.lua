@@ -1,3 +1,11 @@
+-- mend gives bucket k an expiry again that somebody has taken away: the moment that is
+-- kept in the value.
+local function mend(k, exp)
+  if call('PTTL', keys[k]) == -1 then
+    call('PEXPIRE', keys[k], max(0, floor(exp * 1000 - now / 1000)) + 1000 + slack)
+  end
+end
+
 -- debtEnds is the instant from which nothing is owed. rest makes it.
 local debtEnds
 
@@ -42,10 +50,12 @@ local function write(k, exp, at, used, prior, p, d)
   end
   if px then
     call('SET', keys[k], new, 'PX', px)
+    return
   elseif #new == #value then
     call('SETRANGE', keys[k], '0', new)
   else
     call('SET', keys[k], new, 'KEEPTTL')
   end
+  mend(k, exp)
 end
 
