@@ -32,8 +32,8 @@ func TestTheWaitForABucketTwice(t *testing.T) {
 		}
 		ask(p, 10)
 		v := ask(p, 6, 6)
-		if !v[0].OK || v[1].OK {
-			t.Fatalf("%s: %+v, want the second refused", a.Name(), v)
+		if v[1].OK {
+			t.Fatalf("%s: %+v, want a refusal", a.Name(), v)
 		}
 		wait := v[1].RetryAfter
 		c.after(wait - time.Microsecond)
