@@ -35,7 +35,7 @@ end
 
 -- P are the policies. One whose params fit has at hand how long narrow values of it
 -- are and what they end in, so that nobody reads these params again.
-local P = {}
+local P, lists = {}, false
 for i = 1, R[3] do
   local id, p1, p2, p3 = R[pos + 6], R[pos], R[pos + 1], R[pos + 2]
   local t = twins[id]
@@ -50,7 +50,7 @@ for i = 1, R[3] do
   if t.narrow and p1 < t.below1 and p2 < t.below2 and p3 < t.below3 then
     p.below, p.size, p.tail = t.below, t.size, pack(t.tail, p1, p2, p3)
   end
-  P[i] = p
+  P[i], lists = p, lists or t.list
   pos = pos + 7
 end
 

@@ -69,3 +69,10 @@ local function chargeDebt(d, cost, gain, price, tick)
   cost = max(-most, min(cost, most))
   return newDebt(at, max(0, min(owed + cost * price, MAX)), gain, price, tick)
 end
+
+local OWED = struct.size(DEBT)
+
+-- debtAt unpacks the debt that stands behind so many bytes of a value.
+local function debtAt(value, size)
+  return newDebt(unpack(DEBT, value, size + 1))
+end

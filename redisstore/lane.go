@@ -215,7 +215,7 @@ func (b *batch) isRare(r *request, buckets []int) bool {
 		if a.flags >= flagBack || slices.Contains(buckets[:i], buckets[i]) {
 			return true
 		}
-		if a.home.cells == nil && (a.flags != flagLast || i > 0 || b.asked[buckets[i]] > 1) {
+		if a.home.cells == nil && (len(r.asks) > 1 || a.flags&flagSplit != 0) {
 			return true
 		}
 	}

@@ -177,4 +177,3 @@ end
 
 L.read, L.open = read, open
 L.shared = {S, A, U, B, E, Q, V, D, stale, X}
-return L

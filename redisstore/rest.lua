@@ -1,7 +1,8 @@
--- What most calls do not need: L is what rest returns of it.
+-- What most calls do not need. rest makes it once, in L.
 local FOREIGN, WRONGTYPE, UNASKED, NEWER, WANTED = 2, 4, 8, 16, 32
 local SPLIT, LAST, BACK, RARE = 8, 16, 64, 128
-local L, n = {}, 0
+local n = 0
+L = {}
 
 -- Buckets that several charges of the call ask, or that are in no usual state, listed
 -- in S: the cell, the moment of expiry, the params it was counted under, the debt

@@ -1,14 +1,18 @@
 -- The loop over the requests: it settles those whose buckets are in the usual state,
 -- counted under the same limit and without debt. The others are settled by rest.
 
--- L is what rest makes; Q and what follows are its tables of buckets.
-local L, S, A, U, B, E, Q, V, D, stale, X
+-- The tables of buckets that rest makes.
+local S, A, U, B, E, Q, V, D, stale, X
 local length, n = #R, 1
 
 -- Of the charges of one request but the last: the expiry of the bucket; the value to
 -- put in place of one that is as long, if that is all there is to do, or else whether
 -- it fits, and the cell afterwards, if it is another.
 local bytes, ok, fa, fu, fb, fe
+
+if lists then
+  rest()
+end
 
 while pos < length do
   local kind = K[R[pos]]
@@ -39,16 +43,20 @@ while pos < length do
           at = nil
         end
       else
-        local q, d
-        L = L or rest()
-        at, used, prior, exp, q, d = L.read(k, p)
-        if q ~= p or d then
+        local q, d, old
+        if not L then
+          rest()
+        end
+        at, used, prior, exp, q, d, old = L.read(k, p)
+        if q ~= p or d or old then
           at = nil
         end
       end
     else
       if not S then
-        L = L or rest()
+        if not L then
+          rest()
+        end
         S, A, U, B, E, Q, V, D, stale, X = spread(L.shared, 1, 10)
       end
       if not Q[k] and not X[k] then
@@ -101,7 +109,9 @@ while pos < length do
   end
   if not usual then
     -- The request has not changed anything yet.
-    L = L or rest()
+    if not L then
+      rest()
+    end
     pos, n = L.rare(first, start)
   else
     -- What is to do for the last charge is at hand, for the others in the tables.

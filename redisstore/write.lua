@@ -6,8 +6,8 @@ local function mend(k, exp)
   end
 end
 
--- debtEnds is the instant from which nothing is owed. rest makes it.
-local debtEnds
+-- What rest makes: L, and of that debtEnds, the instant from which nothing is owed.
+local L, debtEnds
 
 -- write makes bucket k what it has become. The moment of expiry is kept in the
 -- value and moved only when what remains is too short. Where neither that nor the
@@ -31,6 +31,9 @@ local function write(k, exp, at, used, prior, p, d)
     px = floor((keep - now + 999) / 1000) + 4000 + slack
     exp = floor((now + px * 1000) / 1000000)
   end
+  if t.list then
+    return L.writeLog(k, exp, px, at, p, d)
+  end
   local new
   if used < p.below and prior < p.below then
     if t.three then
@@ -38,8 +41,6 @@ local function write(k, exp, at, used, prior, p, d)
     else
       new = pack(t.cell, p.head, exp, at, used, p.tail)
     end
-  elseif t.list then
-    new = pack(t.wide, p.head + 1, exp, used, p[1], p[2]) .. at
   elseif t.three then
     new = pack(t.wide, p.head + 1, exp, at, used, prior, p[1], p[2])
   else

@@ -1,0 +1,160 @@
+-- Logs in Redis. The entries of a log are a ring of slots behind its head, so that a
+-- call reads and writes only those that it is about: of 10,000 a charge moves some
+-- hundred bytes, where the whole would be 140,000. A ring that is full, or far too
+-- large, is written anew, which a number of charges in proportion to its length pays.
+
+local HEAD, PAIR, PIECE = struct.size(LOG), 14, 32
+
+-- fetch reads the slots around one, as a ring of its source.
+local function fetch(src, slot)
+  src.from = slot - slot % PIECE
+  local start = src.start + PAIR * src.from
+  src.text = call('GETRANGE', keys[src.key], start, start + PAIR * PIECE - 1)
+  src.skip, src.to = 1 - PAIR * src.from, src.from + #src.text / PAIR
+end
+
+-- entry returns the instant of the entry of a log at a position, and the sum of the
+-- costs up to it.
+function entry(log, position)
+  if position >= log.stored then
+    local e = log.top
+    while e.position > position do
+      e = e.prev
+    end
+    return e.at, e.sum
+  end
+  local src = log.src
+  local slot = position % src.size
+  if slot < src.from or slot >= src.to then
+    fetch(src, slot)
+  end
+  return unpack('<I7I7', src.text, src.skip + PAIR * slot)
+end
+
+-- readOld returns a log of the layout of before, which has costs instead of sums.
+local function readOld(value, size, t)
+  local pairs, sum, oldest, newest = {}, 0, 0, 0
+  for i = size + 1, #value, PAIR do
+    local at, cost = unpack('<I7I7', value, i)
+    sum = t.plus(sum, cost)
+    pairs[#pairs + 1] = pack('<I7I7', at, sum)
+    newest = at
+    if i == size + 1 then
+      oldest = at
+    end
+  end
+  local n = #pairs
+  local src = {text = concat(pairs), skip = 1, from = 0, to = n, size = max(n, 1)}
+  return t.new(src, 0, n, n, nil, 0, oldest, newest, sum)
+end
+
+-- readLog is read for a log. It says besides whether the log has to be written because
+-- it is of the layout of before.
+local function readLog(k, value, t, p)
+  local head = byte(value)
+  if head % 2 == 1 then
+    if #value == WINDOW then
+      value = call('GET', keys[k])
+    end
+    local size = struct.size(t.wide)
+    if #value < size or (#value - size) % PAIR ~= 0 then
+      return nil, FOREIGN
+    end
+    local _, exp, _, limit, window = unpack(t.wide, value)
+    return readOld(value, size, t), 0, 0, exp, {limit, window, twin = t, head = head - 1, below = 0}, nil, true
+  end
+  if #value < HEAD then
+    return nil, FOREIGN
+  end
+  local _, flags, exp, limit, window, size, first, count, base, oldest, newest, sum = unpack(LOG, value)
+  local start, d = HEAD, nil
+  if flags == 1 then
+    start = HEAD + OWED
+    d = #value >= start and debtAt(value, HEAD)
+  end
+  local length = #value
+  if length == WINDOW then
+    length = call('STRLEN', keys[k])
+  end
+  if flags > 1 or count > size or first >= size or length < start + PAIR * min(first + count, size) then
+    return nil, flags > 1 and NEWER or FOREIGN
+  end
+  if t ~= p.twin or limit ~= p[1] or window ~= p[2] then
+    p = {limit, window, twin = t}
+  end
+  local src = {
+    key = k, flags = flags, start = start, size = size,
+    text = value, skip = start + 1, from = 0, to = floor((#value - start) / PAIR),
+  }
+  return t.new(src, first, first + count, first + count, nil, base, oldest, newest, sum), 0, 0, exp, p, d
+end
+
+-- stored is the text of those entries of a log that are where it was read.
+local function stored(log)
+  local src, first, count = log.src, log.first, log.stored - log.first
+  if count <= 0 then
+    return ''
+  end
+  first = first % src.size
+  local ends = first + count
+  local text
+  if src.key then
+    local start = src.start
+    text = call('GETRANGE', keys[src.key], start + PAIR * first, start + PAIR * min(ends, src.size) - 1)
+    if ends > src.size then
+      text = text .. call('GETRANGE', keys[src.key], start, start + PAIR * (ends - src.size) - 1)
+    end
+    return text
+  end
+  return sub(src.text, PAIR * first + 1, PAIR * ends)
+end
+
+-- write writes what is new of a log, or all of it. px is for how long, if that changes.
+function L.writeLog(k, exp, px, log, p, d)
+  local src, size, count, entries, e = log.src, nil, log.last - log.first, {}, log.top
+  while e and e.position >= log.first do
+    entries[#entries + 1] = e
+    e = e.prev
+  end
+  local flags, owed = 0, ''
+  if d then
+    flags, owed = 1, pack(DEBT, d.at, d.owed, d.gain, d.price, d.tick)
+  end
+  local key, first = keys[k], log.first
+  if src and src.key == k and src.flags == flags and count <= src.size and (src.size <= 64 or count > src.size / 8) then
+    size, first = src.size, first % src.size
+    local i = #entries
+    while i > 0 do
+      local slot, text = entries[i].position % size, {}
+      repeat
+        text[#text + 1] = pack('<I7I7', entries[i].at, entries[i].sum)
+        i = i - 1
+      until i == 0 or slot + #text == size
+      call('SETRANGE', key, src.start + PAIR * slot, concat(text))
+    end
+  else
+    size, first = max(8, min(floor(count * 1.5), max(count, p[1]))), 0
+    owed = {owed, stored(log)}
+    for i = #entries, 1, -1 do
+      owed[#owed + 1] = pack('<I7I7', entries[i].at, entries[i].sum)
+    end
+    owed = concat(owed)
+    src = nil
+  end
+  local head = pack(LOG, p.head, flags, exp, p[1], p[2], size, first, count, log.base, log.oldest, log.newest, log.sum) .. owed
+  if not src then
+    if px then
+      call('SET', key, head, 'PX', px)
+    else
+      call('SET', key, head, 'KEEPTTL')
+      mend(k, exp)
+    end
+    return
+  end
+  call('SETRANGE', key, 0, head)
+  if px then
+    call('PEXPIRE', key, px)
+  else
+    mend(k, exp)
+  end
+end

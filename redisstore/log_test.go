@@ -1,0 +1,95 @@
+package redisstore_test
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/algo"
+	"github.com/stint-dev/stint/redisstore"
+	"github.com/stint-dev/stint/redisstore/redistest"
+	"github.com/stint-dev/stint/storetest"
+)
+
+// longLog is a game on one long log: its ring grows, wraps around and shrinks, charges
+// are taken off its end, and the clock is set back.
+type longLog struct {
+	*rand.Rand
+	policies []*stint.Policy
+	key      string
+	now      stint.Micros
+}
+
+// request makes up the next request.
+func (l *longLog) request() []stint.Charge {
+	p := l.policies[0]
+	if l.IntN(50) == 0 {
+		p = l.policies[l.IntN(len(l.policies))]
+	}
+	window := int64(p.Limit.Window / time.Microsecond)
+	switch n := l.IntN(400); {
+	case n < 300:
+		l.now += stint.Micros(l.Int64N(3 * window / p.Limit.Count))
+	case n < 310:
+		l.now -= stint.Micros(l.Int64N(window / 50))
+	case n < 311:
+		l.now -= stint.Micros(window + l.Int64N(window/2))
+	case n < 313:
+		l.now += stint.Micros(l.Int64N(window * 3 / 2))
+	}
+	charges := make([]stint.Charge, 1+l.IntN(3)*l.IntN(2))
+	for i := range charges {
+		c := &charges[i]
+		c.Policy, c.Key, c.Cost = p, []byte(l.key), 1
+		switch n := l.IntN(100); {
+		case n < 4:
+			c.Cost = 0
+		case n < 8:
+			c.Cost = 1 + l.Int64N(p.Limit.Count/4)
+		case n < 10:
+			c.Cost = -1 - l.Int64N(p.Limit.Count/8)
+		case n < 11:
+			c.Cost, c.Forced = 1+l.Int64N(p.Limit.Count), true
+		case n < 12:
+			c.Shadow = true
+		}
+		if l.IntN(5000) == 0 {
+			c.Cost, c.Forced = []int64{-stint.MaxUnits, stint.MaxUnits}[l.IntN(2)], true
+		}
+	}
+	return charges
+}
+
+// TestTwinOfTheReferenceOnLongLogs: a log in Redis, of which each charge reads and
+// writes a few bytes, is the list of the reference.
+func TestTwinOfTheReferenceOnLongLogs(t *testing.T) {
+	t.Parallel()
+	redis := open(t, redistest.Start(t), redisstore.Options{ClientClock: true})
+	seed := storetest.Seed()
+	for game := range 5 {
+		reference := storetest.NewReference()
+		l := &longLog{Rand: rand.New(rand.NewPCG(seed, uint64(game))), key: strconv.Itoa(game), now: storetest.Start}
+		for _, limit := range []string{"100 per 1s", "700 per 10s", "1500 per 60s"} {
+			l.policies = append(l.policies, policy(t, "log "+strconv.Itoa(game), limit, algo.SlidingWindowLog))
+		}
+		l.policies[0], l.policies[game%3] = l.policies[game%3], l.policies[0]
+		for step := range twins(t) / 20 {
+			charges := l.request()
+			want, got := make([]stint.Verdict, len(charges)), make([]stint.Verdict, len(charges))
+			if _, err := reference.Take(t.Context(), l.now, charges, want); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := redis.Take(t.Context(), l.now, charges, got); err != nil {
+				t.Fatalf("seed %d, game %d, step %d: %v", seed, game, step, err)
+			}
+			for i := range charges {
+				if got[i] != want[i] {
+					t.Fatalf("seed %d, game %d, step %d at %d, charge %d of %d: %+v\ngot  %+v\nwant %+v",
+						seed, game, step, l.now, i, len(charges), charges[i].Ask, got[i], want[i])
+				}
+			}
+		}
+	}
+}
