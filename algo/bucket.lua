@@ -63,23 +63,7 @@ local function charge(debt, p, cost, forced)
   return min(debt + cost * price, MAX), true
 end
 
--- lent is how far above most the debt may go for a caller who waits for delay.
-local function lent(delay, most, p)
-  delay = floor(delay)
-  if delay > floor((MAX - most) / p[1]) then
-    return MAX - most
-  end
-  return delay * p[1]
-end
-
--- spare is how far above a full bucket the debt may go where over is lent. For a
--- reading that is behind by lag it is less, because a delay counts from the reading.
-local function spare(lag, over, p)
-  if lag > floor(over / p[1]) then
-    return 0
-  end
-  return over - lag * p[1]
-end
+local lent, spare
 
 local function take(at, used, _, p, now, cost, forced, delay)
   local price, burst = p[2], p[3]
@@ -150,6 +134,24 @@ local function assume(at, owed, _, price, _, p)
   return spend(at, owed, price, p, p[3] * p[2])
 end
 
+-- lent is how far above most the debt may go for a caller who waits for delay.
+function lent(delay, most, p)
+  delay = floor(delay)
+  if delay > floor((MAX - most) / p[1]) then
+    return MAX - most
+  end
+  return delay * p[1]
+end
+
+-- spare is how far above a full bucket the debt may go where over is lent. For a
+-- reading that is behind by lag it is less, because a delay counts from the reading.
+function spare(lag, over, p)
+  if lag > floor(over / p[1]) then
+    return 0
+  end
+  return over - lag * p[1]
+end
+
 local function capacity(p)
   return p[3]
 end
@@ -165,6 +167,6 @@ return {
   owed = owed, charge = charge, spend = spend, lent = lent, spare = spare,
   zero = 0, params = 3,
   narrow = '<BI5I7I5I2I5I3', below = 2^40, below1 = 2^16, below2 = 2^40, below3 = 2^24,
-  size = 28, cell = '<BI5I7I5c10', tail = '<I2I5I3',
+  size = 28, cell = '<BI5I7I5c10', words = '<I7I5', tail = '<I2I5I3',
   wide = '<BI5I7I7I7I7I7',
 }

@@ -75,6 +75,6 @@ return {
   owes = owes, assume = assume, convert = convert,
   zero = 0, params = 2,
   narrow = '<BI5I7I5I5I5', below = 2^40, below1 = 2^40, below2 = 2^40, below3 = 1,
-  size = 28, cell = '<BI5I7I5c10', tail = '<I5I5',
+  size = 28, cell = '<BI5I7I5c10', words = '<I7I5', tail = '<I5I5',
   wide = '<BI5I7I7I7I7',
 }

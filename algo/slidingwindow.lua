@@ -126,6 +126,6 @@ return {
   owes = owes, assume = assume, convert = convert,
   zero = 0, params = 2, three = true,
   narrow = '<BI5I7I3I3I3I5', below = 2^24, below1 = 2^24, below2 = 2^40, below3 = 2^53,
-  size = 27, cell = '<BI5I7I3I3c8', tail = '<I3I5',
+  size = 27, cell = '<BI5I7I3I3c8', words = '<I7I3I3', tail = '<I3I5',
   wide = '<BI5I7I7I7I7I7',
 }

@@ -63,16 +63,16 @@ for i = 1, count do
     elseif u >= BELOW or b >= BELOW then
       return ''
     else
-      if not value or exp * 1000000 < ends then
+      if value and exp * 1000000 >= ends then
+        kept[i], new[i] = exp, pack(WORDS, a, u, b)
+      else
         life[i] = floor((keep - now + 999) / 1000) + 4000 + slack
         exp = floor((now + life[i] * 1000) / 1000000)
-      else
-        kept[i] = exp
-      end
-      if THREE then
-        new[i] = pack(CELL, HEAD, exp, a, u, b, tail)
-      else
-        new[i] = pack(CELL, HEAD, exp, a, u, tail)
+        if THREE then
+          new[i] = pack(CELL, HEAD, exp, a, u, b, tail)
+        else
+          new[i] = pack(CELL, HEAD, exp, a, u, tail)
+        end
       end
     end
   elseif not fit and value then
@@ -93,7 +93,7 @@ for i = 1, count do
     elseif new[i] == '' then
       call('DEL', keys[i])
     else
-      call('SETRANGE', keys[i], '0', new[i])
+      call('SETRANGE', keys[i], '6', new[i])
     end
   end
   if exp and call('PTTL', keys[i]) == -1 then

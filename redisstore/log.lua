@@ -147,14 +147,14 @@ function L.writeLog(k, exp, px, log, p, d)
       call('SET', key, head, 'PX', px)
     else
       call('SET', key, head, 'KEEPTTL')
-      mend(k, exp)
     end
-    return
-  end
-  call('SETRANGE', key, 0, head)
-  if px then
-    call('PEXPIRE', key, px)
   else
+    call('SETRANGE', key, '0', head)
+    if px then
+      call('PEXPIRE', key, px)
+    end
+  end
+  if not px and call('PTTL', key) == -1 then
     mend(k, exp)
   end
 end

@@ -74,7 +74,8 @@ local pack, unpack = struct.pack, struct.unpack
 `)
 	fmt.Fprintf(&b, "local MAX, HEAD, SIZE, BELOW, THREE = %d, %d, %s, %s, %t\n",
 		stint.MaxUnits, version+2*id, twinField(text, "size"), twinField(text, "below"), three)
-	fmt.Fprintf(&b, "local ASKED, CELL, TOLD = 'ddddddc%d', '%s', '%s'\n\n", bytes, twinField(text, "cell"), told)
+	fmt.Fprintf(&b, "local ASKED, TOLD = 'ddddddc%d', '%s'\n", bytes, told)
+	fmt.Fprintf(&b, "local CELL, WORDS = '%s', '%s'\n\n", twinField(text, "cell"), twinField(text, "words"))
 	b.WriteString(functions + "\n\n")
 	l.one, l.few = named(b.String()+loneFrame), named(b.String()+fewFrame)
 	return l

@@ -43,21 +43,18 @@ if cost ~= 0 and (a ~= at or u ~= used or b ~= prior) then
   elseif u >= BELOW or b >= BELOW then
     return ''
   else
-    local px
-    if not value or exp * 1000000 < ends then
-      px = floor((keep - now + 999) / 1000) + 4000 + slack
-      exp = floor((now + px * 1000) / 1000000)
-    end
-    if THREE then
-      value = pack(CELL, HEAD, exp, a, u, b, tail)
-    else
-      value = pack(CELL, HEAD, exp, a, u, tail)
-    end
-    if px then
-      call('SET', key, value, 'PX', px)
-    else
-      call('SETRANGE', key, '0', value)
+    if value and exp * 1000000 >= ends then
+      call('SETRANGE', key, '6', pack(WORDS, a, u, b))
       kept = true
+    else
+      local px = floor((keep - now + 999) / 1000) + 4000 + slack
+      exp = floor((now + px * 1000) / 1000000)
+      if THREE then
+        value = pack(CELL, HEAD, exp, a, u, b, tail)
+      else
+        value = pack(CELL, HEAD, exp, a, u, tail)
+      end
+      call('SET', key, value, 'PX', px)
     end
   end
 end

@@ -5,9 +5,9 @@
 local S, A, U, B, E, Q, V, D, stale, X
 local length, n = #R, 1
 
--- Of the charges of one request but the last: the expiry of the bucket; the value to
--- put in place of one that is as long, if that is all there is to do, or else whether
--- it fits, and the cell afterwards, if it is another.
+-- Of the charges of one request but the last: the expiry of the bucket; the words to
+-- put in place of those in the value, if that is all there is to do, or else whether it
+-- fits, and the cell afterwards, if it is another.
 local bytes, ok, fa, fu, fb, fe
 
 if lists then
@@ -91,11 +91,7 @@ while pos < length do
     elseif a and cell then
       local ends, below = t.expires(a, u, b, p), p.below
       if ends > now and ends <= exp * 1000000 and u < below and b < below then
-        if three then
-          new = pack(cell, head, exp, a, u, b, tail)
-        else
-          new = pack(cell, head, exp, a, u, tail)
-        end
+        new = pack(t.words, a, u, b)
       end
     end
     if kind.last then
@@ -118,8 +114,10 @@ while pos < length do
     while true do
       if new then
         if not refused then
-          call('SETRANGE', keys[k], '0', new)
-          mend(k, exp)
+          call('SETRANGE', keys[k], '6', new)
+          if call('PTTL', keys[k]) == -1 then
+            mend(k, exp)
+          end
         end
       elseif a and not (refused and fit) then
         if kind.alone then
@@ -130,7 +128,7 @@ while pos < length do
       elseif not fit then
         if not kind.alone then
           stale[k] = true
-        elseif values[k] then
+        elseif values[k] and call('PTTL', keys[k]) == -1 then
           mend(k, exp)
         end
       end
@@ -152,7 +150,7 @@ if L then
     local k = S[i]
     if D[k] then
       write(k, E[k], A[k], U[k], B[k], Q[k], V[k])
-    elseif stale[k] and values[k] then
+    elseif stale[k] and values[k] and call('PTTL', keys[k]) == -1 then
       mend(k, E[k])
     end
   end

@@ -1,9 +1,7 @@
 -- mend gives bucket k an expiry again that somebody has taken away: the moment that is
 -- kept in the value.
 local function mend(k, exp)
-  if call('PTTL', keys[k]) == -1 then
-    call('PEXPIRE', keys[k], max(0, floor(exp * 1000 - now / 1000)) + 1000 + slack)
-  end
+  call('PEXPIRE', keys[k], max(0, floor(exp * 1000 - now / 1000)) + 1000 + slack)
 end
 
 -- What rest makes: L, and of that debtEnds, the instant from which nothing is owed.
@@ -57,6 +55,8 @@ local function write(k, exp, at, used, prior, p, d)
   else
     call('SET', keys[k], new, 'KEEPTTL')
   end
-  mend(k, exp)
+  if call('PTTL', keys[k]) == -1 then
+    mend(k, exp)
+  end
 end
 
