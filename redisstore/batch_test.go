@@ -54,10 +54,11 @@ func (c *crowds) charge(turn int) stint.Charge {
 	if c.IntN(3) > 0 {
 		key = strconv.Itoa(c.IntN(40))
 	}
-	return stint.Charge{
-		Policy: p, Key: []byte(key), Shadow: c.IntN(8) == 0,
-		Ask: stint.Ask{Cost: []int64{1, 1, 1, 1, 2, 3, 0, -1}[c.IntN(8)], Forced: c.IntN(10) == 0},
+	ask := stint.Ask{Cost: []int64{1, 1, 1, 1, 2, 3, 0, -1}[c.IntN(8)], Forced: c.IntN(10) == 0}
+	if c.IntN(8) == 0 {
+		ask.MaxDelay = time.Duration(c.IntN(20)) * time.Second
 	}
+	return stint.Charge{Policy: p, Key: []byte(key), Shadow: c.IntN(8) == 0, Ask: ask}
 }
 
 func (c *crowds) requests(turn int) []*asked {

@@ -14,10 +14,14 @@ type home struct {
 	cells  stint.CellAlgorithm // nil for an algorithm of lists
 	packed []byte              // the policy in the script's argument
 	width  int                 // bytes of an answer: a flag and some numbers
+	weight int                 // what a charge costs Redis, beside one on a cell
 	lone   *lone               // nil if no lone script can settle a charge
 	params []byte              // the policy in the argument of one
 	detour atomic.Int32        // how many charges do without one
 }
+
+// logWeight is the weight of a charge on a log: BenchmarkScript says about 4.
+const logWeight = 4
 
 // policyBytes are those of a policy in the script's argument.
 const policyBytes = 7 * 8
@@ -61,9 +65,9 @@ func (s *Store) newHome(p *stint.Policy) (*home, error) {
 	}
 	h.packed = appendDouble(h.packed, float64(id))
 	if h.cells, _ = p.Algorithm.(stint.CellAlgorithm); h.cells != nil {
-		h.width = 1 + 8*h.cells.Words()
+		h.width, h.weight = 1+8*h.cells.Words(), 1
 	} else {
-		h.width = 1 + 8*4
+		h.width, h.weight = 1+8*4, logWeight
 	}
 	if l := s.lones[id-1]; l != nil {
 		if h.params = l.params(&p.Params); h.params != nil {

@@ -72,7 +72,7 @@ func (l *lane) run(b *batch) {
 func (l *lane) load(b *batch) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b.requests, b.charges = b.requests[:0], 0
+	b.requests, b.weight = b.requests[:0], 0
 	n := 0
 	for _, r := range l.queue {
 		if !b.fits(r, l.store.options.MaxBatch) {
@@ -84,7 +84,7 @@ func (l *lane) load(b *batch) bool {
 			continue
 		}
 		b.requests = append(b.requests, r)
-		b.charges += len(r.asks)
+		b.weight += r.weight()
 	}
 	l.queue = append(l.queue[:0], l.queue[n:]...)
 	if len(b.requests) == 0 {
@@ -97,7 +97,7 @@ func (l *lane) load(b *batch) bool {
 // batch is the requests of one call.
 type batch struct {
 	requests []*request
-	charges  int
+	weight   int
 
 	keys     []string
 	arg      []byte
@@ -127,9 +127,19 @@ type kind struct {
 }
 
 // fits says whether r may leave with those that are in the batch already: all of
-// one call are settled at one instant.
+// one call are settled at one instant, and a call is no longer for charges that cost
+// more.
 func (b *batch) fits(r *request, most int) bool {
-	return len(b.requests) == 0 || b.charges+len(r.asks) <= most && r.now == b.requests[0].now
+	return len(b.requests) == 0 || b.weight+r.weight() <= most && r.now == b.requests[0].now
+}
+
+// weight is what the charges cost Redis, in charges on cells.
+func (r *request) weight() int {
+	n := 0
+	for i := range r.asks {
+		n += r.asks[i].home.weight
+	}
+	return n
 }
 
 // keepLonger is how many milliseconds longer buckets are kept whose clock is the

@@ -76,8 +76,12 @@ local function readLog(k, value, t, p)
   if length == WINDOW then
     length = call('STRLEN', keys[k])
   end
-  if flags > 1 or count > size or first >= size or length < start + PAIR * min(first + count, size) then
-    return nil, flags > 1 and NEWER or FOREIGN
+  if flags > 1 then
+    return nil, NEWER
+  end
+  local slots = (length - start) / PAIR
+  if count > size or first >= size or slots ~= floor(slots) or slots < min(first + count, size) or slots > size then
+    return nil, FOREIGN
   end
   if t ~= p.twin or limit ~= p[1] or window ~= p[2] then
     p = {limit, window, twin = t}

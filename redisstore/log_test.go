@@ -97,3 +97,38 @@ func TestTwinOfTheReferenceOnLongLogs(t *testing.T) {
 		}
 	}
 }
+
+// TestALongLogIsReadInParts: what an ask of a log moves does not grow with the log. The
+// whole is written only now and then, when its ring is full.
+func TestALongLogIsReadInParts(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	c := scripted(t, server)
+	p := policy(t, "p", "10000 per 3600s", algo.SlidingWindowLog)
+	commands := func(n int) (calls map[string]int) {
+		server.Do("CONFIG", "RESETSTAT")
+		for range n {
+			if v := c.ask(p, "k", 1); !v.OK {
+				t.Fatalf("refused: %+v", v)
+			}
+			c.after(350 * time.Millisecond)
+		}
+		calls = make(map[string]int)
+		for _, name := range []string{"get", "mget", "getrange", "strlen", "set", "setrange"} {
+			calls[name] = server.Calls(name)
+		}
+		return calls
+	}
+	short := commands(100)
+	for range 4500 {
+		c.ask(p, "k", 1)
+		c.after(350 * time.Millisecond)
+	}
+	long := commands(100)
+	if long["get"]+long["mget"] > 0 || long["set"] > 1 || short["set"] > 10 {
+		t.Errorf("the whole log is read or written: %v of a short one, %v of a long one", short, long)
+	}
+	if long["getrange"] > 3*100 || long["setrange"] > 2*100 || long["strlen"] > 100 {
+		t.Errorf("more than a few commands for an ask: %v", long)
+	}
+}

@@ -52,7 +52,8 @@ type Options struct {
 	// dead. It is not the deadline of a request, which is that of its context. 0
 	// means DefaultReadTimeout.
 	ReadTimeout time.Duration
-	// MaxBatch is the most charges that leave in one call. 0 means DefaultMaxBatch.
+	// MaxBatch is the most charges that leave in one call, where a charge on a log
+	// counts as four. 0 means DefaultMaxBatch.
 	MaxBatch int
 	// MaxInFlight is how many calls may be under way at once; on a cluster, for each
 	// slot. 0 means DefaultMaxInFlight.

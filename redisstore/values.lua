@@ -13,6 +13,9 @@ if lists then
   for k = 1, #keys do
     if logs[k] then
       local value = redis.pcall('GETRANGE', keys[k], '0', WINDOW - 1)
+      if value.err and sub(value.err, 1, 9) ~= 'WRONGTYPE' then
+        return value
+      end
       values[k] = not value.err and value ~= '' and value
     else
       names[#names + 1], places[#places + 1] = keys[k], k
