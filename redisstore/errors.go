@@ -34,7 +34,7 @@ func unavailable(cause error) error {
 // isOfCharges says whether an error is about the charges of a request: Redis has
 // answered.
 func isOfCharges(err error) bool {
-	return errors.Is(err, ErrForeign) || errors.Is(err, errDiffers)
+	return errors.Is(err, ErrForeign) || errors.Is(err, ErrNewer) || errors.Is(err, errDiffers)
 }
 
 // isNoScript says whether Redis does not know the script.

@@ -171,7 +171,7 @@ const (
 	flagForeign   = 2
 	flagWrongType = 4
 	flagUnasked   = 8 // another charge of the request has one of these
-	flagNewer     = 16
+	flagNewer     = 16 // as flagForeign, of a newer release
 	flagWanted    = 32 // refused, also all that the request wants of the bucket
 )
 
@@ -207,6 +207,8 @@ func (r *request) fault() error {
 			return fmt.Errorf("policy %q: %w", name, ErrForeign)
 		case flagWrongType:
 			return fmt.Errorf("policy %q: %w, its type is another", name, ErrForeign)
+		case flagNewer:
+			return fmt.Errorf("policy %q: %w", name, ErrNewer)
 		}
 		rest = rest[r.asks[i].width:]
 	}
