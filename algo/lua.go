@@ -6,13 +6,18 @@ import _ "embed"
 // process of their own. The two agree to the bit.
 //
 // The text is the body of a function that returns a table: take, which returns
-// whether the charge fits and the cell afterwards; expires, carry, spent, capacity
-// and back, which takes back a charge; and how a cell is packed: wide and narrow are
-// formats, and of a narrow value cell and tail its parts and size its length, where
-// all words are below and the first three params below1 to below3. What stands before
-// carry is take and expires and all that they need. The text may use floor, min, max,
-// sub, concat, pack, unpack and MAX, which is [stint.MaxUnits]; every number in it
-// stays below 2^53.
+// whether the charge fits and the cell afterwards; expires, capacity and back, which
+// takes back a charge; owes, assume and, where Convert is more than these two, convert,
+// which return what those of Go do; and how a cell is packed: wide and narrow are
+// formats, and of a narrow value cell and tail its parts, words the cell's words and
+// size its length, where all words are below and the first three params below1 to
+// below3. What stands before owes is take and expires and all that they need, but for a
+// charge with a delay.
+//
+// The text may use floor, min, max, sub, gsub, pack, unpack and MAX, which is
+// [stint.MaxUnits]; behind owes also up, which is a/b rounded up, worth, which is
+// [stint.Debt.WorthAt], and windowDebt. A log is a table that slidinglog.lua describes;
+// entry, entries and source are of what keeps it. Every number stays below 2^53.
 type Twin interface {
 	// Lua is the text. Algorithms that count in the same cells have the same text.
 	Lua() string

@@ -84,17 +84,15 @@ local function put(log, position, at, sum)
   return log
 end
 
--- moveTo puts charges later than time at time.
+-- moveTo puts charges later than time at time, all at once, since they may be many.
 local function moveTo(log, time)
-  local from, sums = backward(log, function(at) return at > time end), {}
-  for i = from, log.last - 1 do
-    local _, sum = entry(log, i)
-    sums[i] = sum
-  end
-  for i = from, log.last - 1 do
-    log = put(log, i, time, sums[i])
-  end
-  return log
+  local first, last = log.first, log.last
+  local from = backward(log, function(at) return at > time end)
+  local text, at = entries(log), gsub(pack('<I7', time), '%%', '%%%%')
+  local kept = 14 * (from - first)
+  text = sub(text, 1, kept) .. gsub(sub(text, kept + 1), '.......(.......)', at .. '%1')
+  local n = last - first
+  return new(source(text), 0, n, n, nil, log.base, min(log.oldest, time), time, log.sum)
 end
 
 -- alive is the part of log later than since.
@@ -252,5 +250,5 @@ return {
   take = take, expires = expires, capacity = capacity, back = back,
   owes = owes, assume = assume, convert = convert,
   zero = zero, params = 2, three = true, list = true,
-  wide = '<BI5I7I7I7', pair = '<I7I7', plus = plus, new = new,
+  wide = '<BI5I7I7I7', plus = plus, new = new,
 }

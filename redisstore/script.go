@@ -50,12 +50,12 @@ func newScript() script {
 	var b strings.Builder
 	b.WriteString(`-- Stint settles charges. It touches the keys it is given, and no others.
 local floor, min, max = math.floor, math.min, math.max
-local byte, sub, rep, concat, spread = string.byte, string.sub, string.rep, table.concat, unpack
+local byte, sub, gsub, rep, concat, spread = string.byte, string.sub, string.gsub, string.rep, table.concat, unpack
 local pack, unpack = struct.pack, struct.unpack
 `)
 	fmt.Fprintf(&b, "local MAX, VERSION, NEW, TWINS = %d, %d, %d, %d\n", stint.MaxUnits, version, newer, len(algo.Twins))
 	fmt.Fprintf(&b, "local DEBT, LOG, WINDOW = '%s', '%s', %d\n", debtFormat, logFormat, window)
-	b.WriteString("local up, worth, windowDebt, entry -- what twins need of debt.lua and log.lua\n\n")
+	b.WriteString("local up, worth, windowDebt, entry, entries, source -- what twins need of debt.lua and log.lua\n\n")
 	b.WriteString("local function text(id)\n")
 	for i, text := range algo.Twins {
 		fmt.Fprintf(&b, "if id == %d then\n%send\n", i+1, text)
