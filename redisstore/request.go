@@ -170,7 +170,7 @@ const (
 	flagOK        = 1
 	flagForeign   = 2
 	flagWrongType = 4
-	flagUnasked   = 8 // another charge of the request has one of these
+	flagUnasked   = 8  // another charge of the request has one of these
 	flagNewer     = 16 // as flagForeign, of a newer release
 	flagWanted    = 32 // refused, also all that the request wants of the bucket
 )

@@ -131,7 +131,8 @@ func TestTwinOfTheReferenceInTurn(t *testing.T) {
 	x := extremes{rand.New(rand.NewPCG(seed, 2))}
 	kinds := []stint.Algorithm{
 		algo.TokenBucket, algo.FixedWindow, algo.SlidingWindowCounter, algo.SlidingWindowLog,
-		algo.LeakyQueue{MaxWaiting: 5}, algo.LeakyQueue{MaxWait: time.Second},
+		algo.LeakyQueue{MaxWaiting: 5},
+		algo.LeakyQueue{MaxWait: time.Second},
 	}
 	for i := range twins(t) / 200 {
 		var policies []*stint.Policy
