@@ -2,18 +2,23 @@ package redisstore
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/stint-dev/stint"
 )
 
-// group is the charges of a request whose buckets share a slot of the cluster.
+// group is the charges of a request that a cluster settles in one call and at one
+// stage: their buckets share a slot.
 type group struct {
 	*request
 	charges [stint.MaxCharges]uint8 // their places in the request
-	part    uint64                  // of the cluster, a bit
-	gone    bool                    // the request is no longer ours
+	stage   stage
+	part    uint64 // of the cluster, a bit
+	asked   bool
+	gone    bool // the request is no longer ours
+	held    bool // a charge that never fits is behind its own
 }
 
 // groups is a request on a cluster.
@@ -51,9 +56,11 @@ func (s *Store) Parts(charges []stint.Charge) uint64 {
 func partOf(slot uint16) uint64 { return 1 << (slot / (slots / parts)) }
 
 // takeGroups is Take on a cluster. A script has the buckets of one slot, so the
-// charges of each slot are a request of their own. All leave at once; where some
-// are refused the others are taken back. So a refused request may for the length of
-// a trip hold what it does not get, and never lets more through.
+// charges of each slot are a request of their own. Those that only take leave at once;
+// where some are refused the others are taken back. What gives waits until all that
+// can refuse has agreed: it could not be taken back once somebody has used it. So a
+// refused request may for the length of a trip hold what it does not get, and never
+// lets more through.
 func (s *Store) takeGroups(c *caller, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	g := groups{charges: charges, verdicts: verdicts}
 	if err := s.split(&g, now); err != nil {
@@ -62,38 +69,46 @@ func (s *Store) takeGroups(c *caller, now stint.Micros, charges []stint.Charge, 
 	if len(g.list) == 1 {
 		return s.settle(c, g.list[0].request, charges, verdicts)
 	}
-	err := s.sendAll(c, g.list)
-	at, readErr := s.readAll(&g, err != nil)
-	failed := uint64(0)
+	refused, err := s.askAll(c, g.list)
+	if err == nil {
+		err = g.read(refused)
+	}
+	if refused || err != nil {
+		s.takeAllBack(g.list)
+	}
+	at, failed := stint.Micros(0), uint64(0)
 	for i := range g.list {
 		l := &g.list[i]
 		if l.gone || l.err != nil && !isOfCharges(l.err) {
 			failed |= l.part
 		}
 		if !l.gone {
+			at = max(at, l.at)
 			s.requests.Put(l.request)
 		}
 	}
-	if err = errors.Join(err, readErr); err != nil {
+	if err != nil {
 		return 0, &stint.PartError{Parts: failed, Err: err}
 	}
 	return at, nil
 }
 
-// split makes the groups.
+// split makes the groups, in the order of their stages.
 func (s *Store) split(g *groups, now stint.Micros) error {
+	var stages [stint.MaxCharges]stage
+	stagesOf(g.charges, &stages)
 	var key []byte
 	for i := range g.charges {
 		c := &g.charges[i]
 		key = appendKey(key[:0], s.options.Prefix, c.Policy.Name, c.Key)
 		slot := slotOf(key, s.options.Prefix)
 		at := 0
-		for at < len(g.list) && g.list[at].slot != slot {
+		for at < len(g.list) && (g.list[at].slot != slot || g.list[at].stage != stages[i]) {
 			at++
 		}
 		if at == len(g.list) {
-			g.list = append(g.list, group{request: s.borrow()})
-			g.list[at].slot, g.list[at].now, g.list[at].part = slot, now, partOf(slot)
+			g.list = append(g.list, group{request: s.borrow(), stage: stages[i], part: partOf(slot)})
+			g.list[at].slot, g.list[at].now = slot, now
 		}
 		l := &g.list[at]
 		l.charges[len(l.asks)] = uint8(i)
@@ -111,14 +126,16 @@ func (s *Store) split(g *groups, now stint.Micros) error {
 			r.split()
 		}
 	}
+	slices.SortStableFunc(g.list, func(a, b group) int { return int(a.stage) - int(b.stage) })
 	return nil
 }
 
-// sendAll sends all groups and waits for their answers. The error is that of the
-// caller or of a group that could not leave.
+// sendAll sends groups and waits for their answers. The error is that of the caller or
+// of a group that could not leave.
 func (s *Store) sendAll(c *caller, list []group) (failed error) {
 	for i := range list {
 		g := &list[i]
+		g.asked = true
 		if err := s.lane(g.slot).add(g.request); err != nil {
 			g.err, failed = err, err
 			g.state.Store(answered)
@@ -133,69 +150,72 @@ func (s *Store) sendAll(c *caller, list []group) (failed error) {
 	return failed
 }
 
-// readAll reads all answers, and takes back what was taken in vain.
-func (s *Store) readAll(g *groups, failed bool) (at stint.Micros, err error) {
-	refused := false
+// read reads all answers.
+func (g *groups) read(refused bool) error {
 	for i := range g.list {
-		l := &g.list[i]
-		if l.gone {
-			continue
-		}
-		at = max(at, l.at)
-		if l.err == nil {
-			l.err = l.fault()
-		}
-		if l.err != nil {
-			err = l.err
-			continue
-		}
-		refused = refused || l.refused()
-	}
-	failed = failed || err != nil
-	for i := range g.list {
-		l := &g.list[i]
-		if l.gone || l.err != nil {
-			continue
-		}
-		took := !l.refused()
-		if e := g.read(l, refused); e != nil {
-			err = e
-		}
-		if took && (refused || failed) {
-			s.takeBack(l)
-		}
-	}
-	return at, err
-}
-
-// read reads the answer of one group.
-func (g *groups) read(l *group, refused bool) error {
-	took, rest := !l.refused(), l.answer
-	for i := range l.asks {
-		a := &l.asks[i]
-		answer := rest[:a.width]
-		rest = rest[a.width:]
-		c, v := &g.charges[l.charges[i]], &g.verdicts[l.charges[i]]
-		if took && refused && answer[0] == flagOK {
-			*v = a.home.look(l.firstAnswer(i), l.at)
-			continue
-		}
-		if !a.home.read(answer, l.at, l.said(i, answer, c.Ask), refused, v) {
-			return fmt.Errorf("policy %q: %w", a.home.policy.Name, errDiffers)
+		if err := g.readOne(&g.list[i], refused); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// look reads what a charge that fits is told when another group was refused: of the
-// bucket as it was.
+// readOne reads the answer of one group. Where one that took is refused with the
+// others, it is told of its buckets as they were.
+func (g *groups) readOne(l *group, refused bool) error {
+	before := refused && !l.held && !l.refuses()
+	rest := l.answer
+	for i := range l.own() {
+		a := &l.asks[i]
+		answer := rest[:a.width]
+		rest = rest[a.width:]
+		c, v := &g.charges[l.charges[i]], &g.verdicts[l.charges[i]]
+		if !a.home.read(answer, l.at, l.said(i, answer, c.Ask), refused && !before, v) {
+			return fmt.Errorf("policy %q: %w", a.home.policy.Name, errDiffers)
+		}
+		if before {
+			l.readBefore(i, c.MaxDelay, v)
+		}
+	}
+	return nil
+}
+
+// readBefore makes the verdict of the i-th charge one of its bucket as it was.
+func (l *group) readBefore(i int, delay time.Duration, v *stint.Verdict) {
+	h, first := l.asks[i].home, l.firstAnswer(i)
+	if v.OK {
+		*v = h.look(first, l.at)
+		v.OK, v.RetryAfter = true, 0
+		return
+	}
+	// A shadow, since the group took. It keeps the verdict behind the charges before it
+	// where all that is wanted fits: one was a shadow too, or a refund that was clamped.
+	wanted := l.wanted(i)
+	if h.cells != nil {
+		_, said := h.cells.Take(cellOf(first), &h.policy.Params, l.at, stint.Ask{Cost: wanted, MaxDelay: delay})
+		if !said.OK {
+			*v = said
+		}
+		return
+	}
+	look := h.look(first, l.at)
+	if wanted <= look.Remaining {
+		return
+	}
+	// A list tells one wait, which here may count other shadows.
+	if look.RetryAfter = v.RetryAfter; wanted > h.policy.Capacity() {
+		look.RetryAfter = stint.Never
+	}
+	look.OK = false
+	*v = look
+}
+
+// look reads what a look would be told of the bucket that the answer is about.
 func (h *home) look(answer string, at stint.Micros) (v stint.Verdict) {
 	if h.cells == nil {
-		v = stint.Verdict{Remaining: word(answer, 4), ResetAfter: wait(word(answer, 5)), NextAfter: wait(word(answer, 6))}
-	} else {
-		_, v = h.cells.Take(cellOf(answer), &h.policy.Params, at, stint.Ask{})
+		return stint.Verdict{Remaining: word(answer, 4), ResetAfter: wait(word(answer, 5)), NextAfter: wait(word(answer, 6))}
 	}
-	v.OK, v.RetryAfter = true, 0
+	_, v = h.cells.Take(cellOf(answer), &h.policy.Params, at, stint.Ask{})
 	return v
 }
 
@@ -219,55 +239,4 @@ func (r *request) key(i int) []byte {
 		start = r.asks[i-1].end
 	}
 	return r.keys[start:r.asks[i].end]
-}
-
-// takeBack sends what takes the charges of a group back, the last one first.
-// Nobody waits for it.
-func (s *Store) takeBack(l *group) {
-	rest := l.answer
-	for i := len(l.asks) - 1; i >= 0; i-- {
-		a := &l.asks[i]
-		answer := rest[len(rest)-a.width:]
-		rest = rest[:len(rest)-a.width]
-		if answer[0] != flagOK || a.cost == 0 {
-			continue
-		}
-		r := s.borrow()
-		r.slot, r.now, r.orphan = l.slot, l.now, true
-		r.keys = append(r.keys, l.key(i)...)
-		back := ask{home: a.home, end: len(r.keys), cost: a.cost, width: a.home.width, flags: flagLast | flagBack}
-		if a.cost < 0 {
-			back.cost, back.flags = a.home.givenBack(answer, l.at, a.cost), flagLast|flagForced
-		} else {
-			back.taken = a.home.takenAt(answer, l.at, stint.Ask{Cost: a.cost, Forced: a.flags&flagForced != 0})
-		}
-		r.asks = append(r.asks, back)
-		if s.lane(r.slot).add(r) != nil {
-			s.requests.Put(r)
-		}
-	}
-}
-
-// takenAt is the instant that a charge was counted at, which is later than at if
-// the clock was behind.
-func (h *home) takenAt(answer string, at stint.Micros, ask stint.Ask) stint.Micros {
-	if h.cells == nil {
-		reset := stint.Micros(word(answer, 2)) // a window after the charge
-		return at + reset - stint.Micros(h.policy.Limit.Window.Microseconds())
-	}
-	cell, _ := h.cells.Take(cellOf(answer), &h.policy.Params, at, ask)
-	return cell.At
-}
-
-// givenBack is how many of -cost units a bucket could take back, or more where it
-// was in debt.
-func (h *home) givenBack(answer string, at stint.Micros, cost int64) int64 {
-	if h.cells == nil {
-		return -cost
-	}
-	v := h.look(answer, at)
-	if v.Remaining == 0 {
-		return -cost
-	}
-	return min(-cost, h.policy.Capacity()-v.Remaining)
 }

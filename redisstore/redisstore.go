@@ -28,6 +28,7 @@ type Store struct {
 	script  script  // the general one
 	lones   []*lone // of each twin, nil if it has none
 	link    link
+	refuser *home // refuses everything; see hold
 
 	homes    sync.Map // *stint.Policy → *home, for policies at home in another store
 	homesMu  sync.Mutex
@@ -49,6 +50,9 @@ func New(o Options) (*Store, error) {
 	}
 	s := &Store{options: o, script: newScript(), lones: newLones()}
 	s.link.options = o
+	if s.refuser, err = s.newRefuser(); err != nil {
+		return nil, err
+	}
 	n := 1
 	if o.Cluster {
 		n = slots
