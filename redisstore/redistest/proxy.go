@@ -13,7 +13,7 @@ type Proxy struct {
 	// Addr is where clients connect to.
 	Addr string
 
-	target   string
+	target   atomic.Pointer[string]
 	listener net.Listener
 	delay    atomic.Int64
 	answer   atomic.Pointer[func([]byte) []byte]
@@ -30,7 +30,8 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), target: target, listener: l, conns: make(map[net.Conn]bool)}
+	p := &Proxy{Addr: l.Addr().String(), listener: l, conns: make(map[net.Conn]bool)}
+	p.Point(target)
 	p.done.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()
@@ -42,6 +43,9 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	t.Cleanup(p.Cut)
 	return p
 }
+
+// Point sends new connections to another server. Those that are open stay.
+func (p *Proxy) Point(target string) { p.target.Store(&target) }
 
 // Delay makes every piece of an answer come d later.
 func (p *Proxy) Delay(d time.Duration) { p.delay.Store(int64(d)) }
@@ -91,7 +95,7 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		s, err := net.DialTimeout("tcp", p.target, patience)
+		s, err := net.DialTimeout("tcp", *p.target.Load(), patience)
 		if err != nil {
 			c.Close()
 			continue
