@@ -22,6 +22,10 @@ var (
 // errOverloaded is the cause of an ErrUnavailable.
 var errOverloaded = errors.New("too many requests wait for an answer")
 
+// errElsewhere is the cause of an ErrUnavailable: the connection was given up, since
+// another one to the same address may reach another server.
+var errElsewhere = errors.New("connects again, since the server says")
+
 // unavailable wraps the cause of a failure. Causes come from the network or from
 // Redis; neither knows a password.
 func unavailable(cause error) error {
@@ -45,13 +49,6 @@ func isNoScript(err error) bool {
 // isTryAgain says whether a cluster has only a part of the keys where it was asked.
 func isTryAgain(err error) bool {
 	return refusedWith(err, "TRYAGAIN")
-}
-
-// isReadOnly says whether a server that was a master is a replica. Before Redis 7 the
-// code is behind what the script says.
-func isReadOnly(err error) bool {
-	var e *rueidis.RedisError
-	return errors.As(err, &e) && strings.Contains(e.Error(), "READONLY")
 }
 
 func refusedWith(err error, code string) bool {

@@ -1,8 +1,6 @@
 package redisstore
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"sync/atomic"
@@ -17,6 +15,10 @@ var errGarbled = errors.New("what answers does not speak like Redis")
 // nothing, it panics. Of all that the guard lets through it makes an answer or an
 // error.
 //
+// A server that says that it is not the one to ask, see [refusalOf], gets asked no more:
+// the guard ends the connection in the place of that answer, so that the next call makes
+// another one. Calls on other connections are not concerned.
+//
 // What has failed once stays so: an answer that comes after the client has given up
 // on it would be one to nothing too.
 type guard struct {
@@ -24,16 +26,15 @@ type guard struct {
 	out, in framing
 	asked   atomic.Int64 // commands on their way that are not answered
 	closed  atomic.Bool
-	failed  error // of Read
+	failed  error       // of Read
+	refused func(error) // is told why the server is asked no more
 }
 
-// guarded is dial with a guard.
-func guarded(ctx context.Context, addr string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
-	c, err := dial(ctx, addr, d, t)
-	if err != nil {
-		return nil, err
-	}
-	return &guard{Conn: c}, nil
+// newGuard guards a connection.
+func newGuard(c net.Conn, refused func(error)) *guard {
+	g := &guard{Conn: c, refused: refused}
+	g.in.refusal = refusalOf
+	return g
 }
 
 // Write implements [net.Conn].
@@ -68,6 +69,10 @@ func (g *guard) Read(b []byte) (n int, err error) {
 	right, ok := g.in.scan(b[:n], func(i int) bool { return b[i] != '>' && g.asked.Add(-1) >= 0 })
 	if !ok {
 		n, err = right, errGarbled
+		if g.in.refused != nil {
+			err = g.in.refused
+			g.refused(err)
+		}
 	}
 	g.failed = err
 	return n, err
@@ -80,6 +85,7 @@ const (
 	maxElements = 1 << 20 // of an answer, in all its lists
 	maxBytes    = 1 << 24 // of an answer, in all its texts
 	maxLine     = 1 << 16
+	maxError    = 1 << 8 // of an error, as much as is looked at
 )
 
 // framing follows the protocol of Redis through the pieces in which it comes.
@@ -95,6 +101,10 @@ type framing struct {
 	left  [maxDepth]int64 // elements to come of each
 
 	elements, bytes int64 // of the answer so far
+
+	refusal func(answer []byte) error // of an answer that is an error; nil: there is none
+	said    []byte                    // of that answer, its beginning
+	refused error                     // what refusal has returned, if scan has ended by it
 }
 
 // scan follows b, telling begin where each answer or command begins. It returns
@@ -143,7 +153,10 @@ func (f *framing) next(c byte) bool {
 		return false
 	}
 	switch f.kind {
-	case '+', '-', ':', ',', '(':
+	case '+', ':', ',', '(':
+		return true
+	case '-':
+		f.hear(c)
 		return true
 	case '_':
 		return c == '\r'
@@ -153,6 +166,17 @@ func (f *framing) next(c byte) bool {
 		return f.digit(c)
 	}
 	return false // among others what is of no known length, and what nobody asks for
+}
+
+// hear keeps a byte of an answer that is an error.
+func (f *framing) hear(c byte) {
+	switch {
+	case f.refusal == nil || f.depth > 0:
+	case f.line == 1:
+		f.said = append(f.said[:0], c)
+	case len(f.said) < maxError && c != '\r':
+		f.said = append(f.said, c)
+	}
 }
 
 // digit follows a byte of a length.
@@ -175,6 +199,13 @@ func (f *framing) close() bool {
 	kind, n := f.kind, f.number
 	f.kind = 0
 	switch kind {
+	case '-':
+		if f.refusal != nil && f.depth == 0 {
+			f.refused = f.refusal(f.said)
+		}
+		if f.refused != nil {
+			return false
+		}
 	case '$', '!', '=':
 		if !f.minus {
 			f.body = n + 2

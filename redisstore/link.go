@@ -12,13 +12,11 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// redial is the shortest time between two attempts to connect.
-const redial = 50 * time.Millisecond
-
 // link is the connection. The client that it makes connects again by itself; link
 // is for the first time, which may be long after the start.
 type link struct {
 	options Options
+	dialer  dialer
 	current atomic.Pointer[rueidis.Client]
 
 	mu        sync.Mutex
@@ -57,9 +55,10 @@ func (l *link) client() (rueidis.Client, error) {
 func (l *link) connect() (c rueidis.Client, err error) {
 	defer contain(&err)
 	o := l.options.client()
+	o.DialCtxFn = l.dialer.dial
 	if l.options.MasterSet != "" {
 		if l.sentinels == nil {
-			l.sentinels = newSentinels(&l.options)
+			l.sentinels = newSentinels(&l.options, &l.dialer)
 		}
 		o.DialCtxFn = l.sentinels.dial
 	}
@@ -84,18 +83,6 @@ func do(c rueidis.Client, command rueidis.Completed) (result rueidis.RedisResult
 func contain(err *error) {
 	if recover() != nil {
 		*err = errGarbled
-	}
-}
-
-// refused leaves a master that says that it is none.
-func (l *link) refused(err error) {
-	if l.options.MasterSet == "" || !isReadOnly(err) {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.sentinels != nil {
-		l.sentinels.leave("")
 	}
 }
 
@@ -130,7 +117,6 @@ func (o *Options) client() rueidis.ClientOption {
 		ForceSingleClient:   !o.Cluster,
 		ReadBufferEachConn:  1 << 16,
 		WriteBufferEachConn: 1 << 16,
-		DialCtxFn:           guarded,
 	}
 	c.Dialer.Timeout = o.DialTimeout
 	if o.Cluster {

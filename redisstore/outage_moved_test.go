@@ -52,18 +52,21 @@ func TestTheMasterMovesBehindOneAddress(t *testing.T) {
 	proxy := redistest.NewProxy(t, master.Addr)
 	n := newNode(t, openAt(t, proxy.Addr, redisstore.Options{}), 1, failover.Options{Deadline: 5 * time.Second})
 	n.recovers(10 * time.Second)
-	for range 3 { // there and back again
+	for i := range 3 { // there and back again
 		proxy.Point(replica.Addr)
+		replica.AwaitMaster()
+		for start := time.Now(); time.Since(start) < 100*time.Millisecond; { // no longer a new connection
+			n.recovers(10 * time.Second)
+		}
 		swap(master, replica)
 		before := n.failover.Stats()
 		n.recovers(10 * time.Second)
-		exact(t, n)
-		if s := n.failover.Stats(); s.Failed > before.Failed+1 {
-			t.Errorf("%d calls failed, want only the one that met the old master", s.Failed-before.Failed)
+		if s := n.failover.Stats(); s.Failed != before.Failed+1 {
+			t.Errorf("move %d: %d calls failed, want only the one that met the old master", i, s.Failed-before.Failed)
 		}
 		master, replica = replica, master
-		replica.AwaitMaster()
 	}
+	exact(t, n)
 }
 
 // TestTheMasterMovesAfterTheRefusal: the address leads to the old master for a while
@@ -141,9 +144,10 @@ func TestTheMasterMovesUnderLoad(t *testing.T) {
 		})
 	}
 	more := func() {
-		from := passed.Load()
+		t.Helper()
+		from, start := passed.Load(), time.Now()
 		eventually(t, 10*time.Second, func() error {
-			if passed.Load() < from+100 {
+			if passed.Load() < from+100 || time.Since(start) < 100*time.Millisecond { // no longer a new connection
 				return errors.New("too few calls have passed")
 			}
 			return nil

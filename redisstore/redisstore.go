@@ -174,7 +174,6 @@ func (s *Store) call(t *script, keys []string, args ...string) (string, error) {
 		answer, err = t.eval(c, keys, args)
 	}
 	if err != nil {
-		s.link.refused(err)
 		return "", unavailable(err)
 	}
 	return answer, nil

@@ -24,6 +24,7 @@ const watchEvery = time.Second
 // another one within a second.
 type sentinels struct {
 	options *Options
+	dialer  *dialer
 	stop    chan struct{}
 	done    chan struct{}
 
@@ -36,8 +37,10 @@ type sentinels struct {
 	to       net.Conn // to the master, the last one made
 }
 
-func newSentinels(o *Options) *sentinels {
-	s := &sentinels{options: o, addrs: append([]string(nil), o.Addrs...), stop: make(chan struct{}), done: make(chan struct{})}
+func newSentinels(o *Options, d *dialer) *sentinels {
+	s := &sentinels{
+		options: o, dialer: d, addrs: append([]string(nil), o.Addrs...), stop: make(chan struct{}), done: make(chan struct{}),
+	}
 	go s.watch()
 	return s
 }
@@ -91,7 +94,7 @@ func (s *sentinels) dial(ctx context.Context, _ string, d *net.Dialer, t *tls.Co
 	if err != nil {
 		return nil, err
 	}
-	c, err := guarded(ctx, addr, d, t)
+	c, err := s.dialer.dial(ctx, addr, d, t)
 	if err != nil {
 		return nil, err
 	}
