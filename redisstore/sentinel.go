@@ -90,6 +90,9 @@ func (s *sentinels) leave(addr string) {
 // dial connects to the master. It is the client's way to connect, whatever address
 // the client believes in.
 func (s *sentinels) dial(ctx context.Context, _ string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
+	if err := s.refusal(); err != nil {
+		return nil, err
+	}
 	addr, err := s.find(ctx)
 	if err != nil {
 		return nil, err
@@ -102,6 +105,14 @@ func (s *sentinels) dial(ctx context.Context, _ string, d *net.Dialer, t *tls.Co
 	defer s.masterMu.Unlock()
 	s.master, s.to = addr, c
 	return c, nil
+}
+
+// refusal is why it is too early to ask for another master, nil if it is not: a Sentinel
+// may tell of one for long that is none.
+func (s *sentinels) refusal() error {
+	s.masterMu.Lock()
+	defer s.masterMu.Unlock()
+	return s.dialer.refusal(s.master)
 }
 
 // find asks for the address of the master: the Sentinel that answered last, and then
