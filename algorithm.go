@@ -133,9 +133,27 @@ type ListAlgorithm interface {
 	ConvertList(list []int64, old, p *Params) (whole bool)
 }
 
-// QueueAlgorithm is a CellAlgorithm that admits requests with a delay.
-type QueueAlgorithm interface {
+// BookingAlgorithm is a CellAlgorithm that heeds [Ask.MaxDelay]: a charge that comes
+// too early can be booked ahead.
+type BookingAlgorithm interface {
 	CellAlgorithm
+	// Worth is the time in which p lets units through, rounded down to the nanosecond.
+	Worth(p *Params, units int64) time.Duration
+}
+
+// QueueAlgorithm is a BookingAlgorithm that delays requests without being asked to.
+type QueueAlgorithm interface {
+	BookingAlgorithm
 	// MaxDelay is the longest Delay of an admitted request.
 	MaxDelay(p *Params) time.Duration
+}
+
+// WindowAlgorithm is an Algorithm that books nothing ahead but can tell how far apart
+// charges pass.
+type WindowAlgorithm interface {
+	Algorithm
+	// Apart is how long after a charge that had to wait another one that had to wait
+	// passes at the earliest, if with those between them the two cost units. It grows
+	// with units.
+	Apart(p *Params, units int64) time.Duration
 }

@@ -3,6 +3,7 @@ package stint
 import (
 	"errors"
 	"slices"
+	"time"
 )
 
 // Reason says in one word why a request was refused.
@@ -70,8 +71,13 @@ type Decision struct {
 // held is storage that a decision keeps while it is used again.
 type held struct {
 	verdicts []Verdict
-	places   []place
 	keys     []byte
+
+	// What giving the decision up gives back, empty where it does not wait.
+	taken     []taken
+	takenKeys []byte
+	limiter   *Limiter
+	since     time.Time
 }
 
 // Clone returns a copy that shares nothing with d.
@@ -110,7 +116,7 @@ func (d *Decision) OwnKeys() {
 // Clear makes d the zero Decision and keeps its storage.
 func (d *Decision) Clear() {
 	if d.held != nil {
-		d.held.places = d.held.places[:0]
+		d.held.taken = d.held.taken[:0]
 	}
 	*d = Decision{Results: d.Results[:0], held: d.held}
 }

@@ -22,8 +22,7 @@ type Limiter struct {
 	Observe func(d *Decision)
 
 	scratch sync.Pool
-	lines   lines
-	turns   turns
+	waits   waitQueues
 }
 
 // scratch is what a call needs while the store has its charges.
@@ -189,7 +188,7 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 	d.At = at
 	d.fold(charges, verdicts)
 	if d.Delay > 0 {
-		d.held.places = l.delayed(charges, verdicts, d.held.places)
+		d.keepTaken(l, charges)
 	}
 	if l.Observe != nil {
 		l.Observe(d)

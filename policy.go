@@ -28,6 +28,7 @@ type Policy struct {
 	OnStoreFailure FailureMode
 
 	capacity int64
+	queues   bool
 	home     atomic.Pointer[Home]
 }
 
@@ -70,6 +71,7 @@ func NewPolicy(name string, limit Limit, algorithm Algorithm) (*Policy, error) {
 	}
 	p := &Policy{Name: name, Limit: limit, Algorithm: algorithm, Params: params}
 	p.capacity = algorithm.Capacity(&p.Params)
+	_, p.queues = algorithm.(QueueAlgorithm)
 	return p, nil
 }
 

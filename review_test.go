@@ -28,7 +28,7 @@ func TestAPlaceGivenUpIsWorthItsCost(t *testing.T) {
 		synctest.Wait()
 		l.ends(
 			outcome{"a", 0, true, nil},
-			outcome{"b", 0, true, context.Canceled}, outcome{"d", 0, true, context.Canceled},
+			outcome{"b", 0, false, context.Canceled}, outcome{"d", 0, false, context.Canceled},
 			outcome{"c", 3 * s, true, nil}, outcome{"e", 4 * s, true, nil},
 		)
 	})

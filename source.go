@@ -3,6 +3,7 @@ package stint
 import (
 	"context"
 	"net/netip"
+	"time"
 )
 
 // FieldKind says where in a request a field is found.
@@ -48,6 +49,37 @@ type Source interface {
 	// Value returns a field and whether the request has it. The string is valid
 	// for the time of the decision.
 	Value(Field) (string, bool)
+}
+
+// WaitingSource is a Source of a door that lets a request wait for its turn in a queue.
+type WaitingSource interface {
+	Source
+	// Deadline is when the request gives up; ok is false if it does not.
+	Deadline() (deadline time.Time, ok bool)
+}
+
+// BoundDelays lets queues delay the charges of a request no longer than it would wait.
+// A Decider calls it before it decides, so that a request whose turn would come too
+// late is refused without being charged, here or by the other policies.
+func BoundDelays(src Source, charges []Charge) {
+	for i := range charges {
+		c := &charges[i]
+		if c.Policy == nil || !c.Policy.queues {
+			continue
+		}
+		w, ok := src.(WaitingSource)
+		if !ok {
+			return
+		}
+		deadline, ok := w.Deadline()
+		if !ok {
+			return
+		}
+		most := max(time.Until(deadline).Truncate(time.Microsecond), time.Microsecond)
+		if c.MaxDelay == 0 || most < c.MaxDelay {
+			c.MaxDelay = most
+		}
+	}
 }
 
 // Decider answers for one request. Implementations are safe for concurrent use.

@@ -2,116 +2,134 @@ package stint
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
 )
 
-// turns lets the callers of Wait on one bucket go one after the other, in the
-// order in which they came.
-type turns struct {
-	mu sync.Mutex
-	of map[string][]chan struct{}
-}
-
-// take waits for the caller's turn on name. The caller that got its turn must
-// call next.
-func (t *turns) take(ctx context.Context, name string) error {
-	t.mu.Lock()
-	if t.of == nil {
-		t.of = make(map[string][]chan struct{})
-	}
-	mine := make(chan struct{}, 1)
-	t.of[name] = append(t.of[name], mine)
-	first := len(t.of[name]) == 1
-	t.mu.Unlock()
-	if first {
-		return nil
-	}
-	select {
-	case <-mine:
-		return nil
-	case <-ctx.Done():
-		t.leave(name, mine)
-		return ctx.Err()
-	}
-}
-
-// next ends the turn of the first in the queue.
-func (t *turns) next(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.drop(name, 0)
-}
-
-// leave gives a place in the queue up; if the turn had come just then it goes to
-// the one behind.
-func (t *turns) leave(name string, mine chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if i := slices.Index(t.of[name], mine); i >= 0 {
-		t.drop(name, i)
-	}
-}
-
-// drop removes the i-th in the queue and wakes the first if it is a new one.
-func (t *turns) drop(name string, i int) {
-	queue := slices.Delete(t.of[name], i, i+1)
-	if len(queue) == 0 {
-		delete(t.of, name)
-		return
-	}
-	t.of[name] = queue
-	if i == 0 {
-		queue[0] <- struct{}{}
-	}
-}
+// forever is the MaxDelay of a request without a deadline.
+const forever = time.Duration(MaxUnits) * time.Microsecond
 
 // Wait blocks until the charge passes, in the order in which callers came to its
-// bucket in this process; a caller that gives up charges nothing and makes room
-// for the next. It returns an allowed decision, or a refused one if no wait
-// helps: the cost is above the capacity, or the policy is a queue and the queue
-// is full. It returns ctx.Err() when ctx ends, and context.DeadlineExceeded at
-// once when the wait would go past ctx's deadline.
+// bucket in this process. It knows on arrival whether it can: it returns at once if
+// the policy is unlimited or no wait helps.
+//
+// On a bucket or a queue it books ahead: the units are taken on arrival, and the
+// caller waits until they are due, so that waking late costs no rate. A window counter
+// or a log books nothing ahead: there the first caller asks again when the store has
+// said so, the others wait behind it.
+//
+// The decision is allowed if the charge passed. It is refused, without an error, if no
+// wait helps: the cost is above the capacity, the policy is a queue and the queue is
+// full, the store could not tell, or the delay would be longer than the charge's own
+// MaxDelay. With an error it is not allowed either. That is ctx.Err() when ctx
+// ends, or context.DeadlineExceeded as soon as the wait is known to go past ctx's
+// deadline: at once on a bucket or a queue, and on a window when the callers before
+// this one already take too long. A caller that gives up has charged nothing, and those
+// behind it move up.
+//
+// What is booked ahead counts as used for all others: until it is due, the bucket has
+// nothing left for [Limiter.Allow], whose RetryAfter is when it has.
 //
 // Limiter.Clock, if set, is only read; the waiting itself is done in real time.
 func (l *Limiter) Wait(ctx context.Context, c Charge) (Decision, error) {
-	if err := ctx.Err(); err != nil {
+	p := c.Policy
+	if err := ctx.Err(); err != nil && p != nil {
 		return Decision{}, err
 	}
-	if _, ok := c.Policy.Algorithm.(QueueAlgorithm); ok {
-		return l.waitInLine(ctx, c)
+	if p == nil || p.Algorithm == nil || c.Shadow || c.Forced || c.Cost < 0 {
+		return l.Take(ctx, c) // There is nothing to wait for.
 	}
-	name := bucketName(&c)
-	if err := l.turns.take(ctx, name); err != nil {
-		return Decision{}, err
+	d, err := l.wait(ctx, &c)
+	if err != nil {
+		d.Allowed, d.OK = false, false
 	}
-	defer l.turns.next(name)
+	return d, err
+}
+
+func (l *Limiter) wait(ctx context.Context, c *Charge) (Decision, error) {
+	q := l.waits.enter(bucketName(c))
+	if a, ok := c.Policy.Algorithm.(BookingAlgorithm); ok && c.Cost > 0 {
+		return l.waitBooked(ctx, q, c, a)
+	}
+	return l.waitInTurn(ctx, q, c)
+}
+
+// waitBooked takes the units now and waits until they are due.
+func (l *Limiter) waitBooked(ctx context.Context, q *waitQueue, c *Charge, a BookingAlgorithm) (Decision, error) {
+	defer l.waits.leave(q, nil)
+	most := forever
+	if c.MaxDelay > 0 {
+		most = min(c.MaxDelay, most)
+	}
+	patience := untilDeadline(ctx, most)
+	c.MaxDelay = patience
+	q.booking.RLock()
+	d, err := l.Take(ctx, *c)
+	d.join()
+	q.booking.RUnlock()
+	switch {
+	case err != nil:
+	case d.Allowed:
+		err = d.Wait(ctx)
+	case d.Reason != ReasonLimit || patience == most:
+	default:
+		// A queue that is full would have refused any deadline.
+		if full, ok := a.(QueueAlgorithm); !ok || patience < full.MaxDelay(&c.Policy.Params) {
+			err = context.DeadlineExceeded
+		}
+	}
+	return d, err
+}
+
+// waitInTurn asks when those before it have passed, until the charge passes too.
+func (l *Limiter) waitInTurn(ctx context.Context, q *waitQueue, c *Charge) (Decision, error) {
+	now := time.Now()
+	s := &slot{policy: c.Policy, cost: c.Cost, due: now}
+	s.deadline, _ = ctx.Deadline()
+	if most := c.MaxDelay; most > 0 && (s.deadline.IsZero() || now.Add(most).Before(s.deadline)) {
+		s.deadline = now.Add(most)
+	}
+	if c.Cost > c.Policy.Capacity() {
+		defer l.waits.leave(q, nil)
+		return l.Take(ctx, *c) // It never passes, so it need not be in its turn.
+	}
+	l.waits.join(q, s)
+	defer l.waits.leave(q, s)
+	var d Decision
 	for {
-		d, err := l.Take(ctx, c)
-		if err != nil || d.Allowed || d.RetryAfter == Never {
+		if err := l.waits.await(ctx, q, s); err != nil {
+			return l.lateInTurn(s, c, d), err
+		}
+		sent := time.Now()
+		var err error
+		d, err = l.Take(ctx, *c)
+		if err != nil || d.Allowed || d.Reason != ReasonLimit {
 			return d, err
 		}
-		if tooLate(ctx, d.RetryAfter) {
+		if !l.waits.postpone(q, s, sent, d.RetryAfter) {
 			return d, context.DeadlineExceeded
 		}
-		if err := sleep(ctx, d.RetryAfter); err != nil {
-			return d, err
-		}
 	}
 }
 
-// waitInLine is Wait on a queue: the queue itself says how long.
-func (l *Limiter) waitInLine(ctx context.Context, c Charge) (Decision, error) {
-	d, err := l.Take(ctx, c)
-	if err != nil || !d.Allowed {
-		return d, err
+// lateInTurn is the decision for a request that could not wait for its turn. One that
+// has not asked the store is told when its turn comes at the earliest.
+func (l *Limiter) lateInTurn(s *slot, c *Charge, d Decision) Decision {
+	if d.Policy == "" {
+		p := c.Policy
+		retry := max(time.Microsecond, time.Until(s.earliest).Truncate(time.Microsecond))
+		d.Refuse(ReasonLimit, Result{
+			Policy: p.Name, Limit: p.Limit, Capacity: p.Capacity(), Key: c.Key, Cost: c.Cost,
+			Verdict: Verdict{RetryAfter: retry},
+		})
 	}
-	return d, d.Wait(ctx)
+	return d
 }
 
-// tooLate says whether waiting for w goes past ctx's deadline.
-func tooLate(ctx context.Context, w time.Duration) bool {
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) < w
+// untilDeadline is the time until ctx's deadline, in whole microseconds, at least one
+// and at most most.
+func untilDeadline(ctx context.Context, most time.Duration) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(deadline))
+	}
+	return max(most.Truncate(time.Microsecond), time.Microsecond)
 }

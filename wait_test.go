@@ -108,7 +108,7 @@ func TestC138CancelledWaitersGiveTheirPlaceBack(t *testing.T) {
 		l.ends(
 			outcome{"r1", 0, true, nil},
 			outcome{"r4", 0, false, nil},
-			outcome{"r2", 200 * time.Millisecond, true, context.Canceled},
+			outcome{"r2", 200 * time.Millisecond, false, context.Canceled},
 			outcome{"r3", 1 * s, true, nil},
 			outcome{"r5", 2 * s, true, nil},
 		)
@@ -129,7 +129,7 @@ func TestLastInLineGivesUp(t *testing.T) {
 		l.left(1)
 		l.wait("d", 1)
 		l.ends(
-			outcome{"a", 0, true, nil}, outcome{"c", 0, true, context.Canceled},
+			outcome{"a", 0, true, nil}, outcome{"c", 0, false, context.Canceled},
 			outcome{"b", 1 * s, true, nil}, outcome{"d", 2 * s, true, nil},
 		)
 	})
@@ -152,8 +152,8 @@ func TestEverybodyGivesUp(t *testing.T) {
 		l.left(5)
 		l.wait("g", 1)
 		l.ends(
-			outcome{"a", 0, true, nil}, outcome{"d", 0, true, context.Canceled}, outcome{"b", 0, true, context.Canceled},
-			outcome{"f", 0, true, context.Canceled}, outcome{"c", 0, true, context.Canceled}, outcome{"e", 0, true, context.Canceled},
+			outcome{"a", 0, true, nil}, outcome{"d", 0, false, context.Canceled}, outcome{"b", 0, false, context.Canceled},
+			outcome{"f", 0, false, context.Canceled}, outcome{"c", 0, false, context.Canceled}, outcome{"e", 0, false, context.Canceled},
 			outcome{"g", 1 * s, true, nil},
 		)
 	})
@@ -173,8 +173,8 @@ func TestQueueDeadline(t *testing.T) {
 		l.wait("e", 1)
 		l.ends(
 			outcome{"a", 0, true, nil},
-			outcome{"c", 0, true, context.DeadlineExceeded},
-			outcome{"d", 0, true, context.DeadlineExceeded},
+			outcome{"c", 0, false, context.DeadlineExceeded},
+			outcome{"d", 0, false, context.DeadlineExceeded},
 			outcome{"b", 1 * s, true, nil},
 			outcome{"e", 2 * s, true, nil},
 		)

@@ -225,6 +225,14 @@ func assume(d stint.Debt, p *stint.Params, most int64) (stint.Cell, bool) {
 	return stint.Cell{At: d.At, Used: min(owed, most)}, owed <= most
 }
 
+// Worth implements [stint.BookingAlgorithm].
+func (b *bucket) Worth(p *stint.Params, units int64) time.Duration {
+	if p[price] == 0 {
+		return 0
+	}
+	return time.Duration(min(units, stint.MaxUnits/p[price]) * p[price] * 1000 / p[gain])
+}
+
 // Convert implements [stint.CellAlgorithm].
 func (b *bucket) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, bool) {
 	return b.Assume(b.Owes(c, old), p)

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/stint-dev/stint"
 )
@@ -136,6 +137,19 @@ func (f fixedWindow) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, bo
 		return stint.Cell{}, c.Used == 0 || old[limit] == 0
 	}
 	return c, p[window]%old[window] == 0
+}
+
+// Apart implements [stint.WindowAlgorithm].
+func (fixedWindow) Apart(p *stint.Params, units int64) time.Duration {
+	return oneWindowApart(p, units)
+}
+
+// oneWindowApart is the distance of charges that do not fit into one window.
+func oneWindowApart(p *stint.Params, units int64) time.Duration {
+	if units <= p[limit] {
+		return 0
+	}
+	return micros(p[window])
 }
 
 func (fixedWindow) Explain(l stint.Limit) (string, []string) {

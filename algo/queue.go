@@ -167,6 +167,11 @@ func (q LeakyQueue) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) {
 	return assume(d, p, p[burst]*p[price]+p[over])
 }
 
+// Worth implements [stint.BookingAlgorithm].
+func (q LeakyQueue) Worth(p *stint.Params, units int64) time.Duration {
+	return (&bucket{}).Worth(p, units)
+}
+
 // Convert implements [stint.CellAlgorithm].
 func (q LeakyQueue) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, bool) {
 	return q.Assume(q.Owes(c, old), p)

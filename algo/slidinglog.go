@@ -3,6 +3,7 @@ package algo
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/stint-dev/stint"
 )
@@ -175,6 +176,11 @@ func (slidingLog) AssumeList(d stint.Debt, p *stint.Params) ([]int64, bool) {
 // longer one remembers.
 func (slidingLog) ConvertList(list []int64, old, p *stint.Params) bool {
 	return len(list) == 0 || p[window] >= old[window] && p[limit] > 0
+}
+
+// Apart implements [stint.WindowAlgorithm].
+func (slidingLog) Apart(p *stint.Params, units int64) time.Duration {
+	return oneWindowApart(p, units)
 }
 
 func (slidingLog) Explain(l stint.Limit) (string, []string) {

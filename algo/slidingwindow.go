@@ -2,6 +2,7 @@ package algo
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/stint-dev/stint"
@@ -206,6 +207,21 @@ func (s slidingWindow) Convert(c stint.Cell, old, p *stint.Params) (stint.Cell, 
 		return c, true
 	}
 	return s.Assume(s.Owes(c, old), p)
+}
+
+// Apart implements [stint.WindowAlgorithm]. Of what has to wait at most the limit
+// passes before the window ends; from then on room grows at most at the limit's rate,
+// and what is weighed is rounded to a unit and a tick.
+func (slidingWindow) Apart(p *stint.Params, units int64) time.Duration {
+	if p[limit] == 0 || units <= p[limit]+1 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(units-p[limit]-1), uint64(p[window]))
+	if hi >= uint64(p[limit]) {
+		return stint.Never
+	}
+	us, _ := bits.Div64(hi, lo, uint64(p[limit]))
+	return micros(max(0, int64(min(us, uint64(stint.MaxUnits)))-p[tick]))
 }
 
 func (slidingWindow) Explain(l stint.Limit) (string, []string) {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -23,7 +24,7 @@ type source struct {
 	hasAddr bool
 }
 
-var _ stint.Source = (*source)(nil)
+var _ stint.WaitingSource = (*source)(nil)
 
 // Addr implements [stint.Source].
 func (s *source) Addr() netip.Addr {
@@ -49,6 +50,9 @@ func remote(ctx context.Context) string {
 	}
 	return name
 }
+
+// Deadline implements [stint.WaitingSource].
+func (s *source) Deadline() (time.Time, bool) { return s.ctx.Deadline() }
 
 // Value implements [stint.Source].
 func (s *source) Value(f stint.Field) (string, bool) {

@@ -131,6 +131,7 @@ func (s *Single) decide(ctx context.Context, src stint.Source, c *charge, d *sti
 		return s.refuse(d, stint.ReasonTooLarge)
 	}
 	c.charges[0] = stint.Charge{Policy: s.Policy, Key: c.key, Ask: stint.Ask{Cost: 1}}
+	stint.BoundDelays(src, c.charges[:])
 	return s.Limiter.Decide(ctx, c.charges[:], d)
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/internal/clientip"
@@ -23,7 +24,7 @@ type source struct {
 	hasBody bool
 }
 
-var _ stint.Source = (*source)(nil)
+var _ stint.WaitingSource = (*source)(nil)
 
 // Addr implements [stint.Source].
 func (s *source) Addr() netip.Addr {
@@ -36,6 +37,9 @@ func (s *source) Addr() netip.Addr {
 	}
 	return s.addr
 }
+
+// Deadline implements [stint.WaitingSource].
+func (s *source) Deadline() (time.Time, bool) { return s.r.Context().Deadline() }
 
 // Value implements [stint.Source].
 func (s *source) Value(f stint.Field) (string, bool) {

@@ -15,7 +15,7 @@ import (
 func (s *Service) fallback(ctx context.Context, req *pb.RateLimitRequest) (*pb.RateLimitResponse, error) {
 	c := s.borrow()
 	defer s.giveBack(c)
-	c.source.req = req
+	c.source = source{ctx: ctx, req: req}
 	d := &c.decision
 	err := s.byRules(ctx, c, int64(max(req.GetHitsAddend(), 1)))
 	if err == nil && d.Allowed && d.Delay > 0 {

@@ -1,9 +1,11 @@
 package rls
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"strings"
+	"time"
 
 	pb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 
@@ -23,10 +25,11 @@ const (
 // :path and :authority; the address is the entry remote_address. A value is that of
 // the first entry that has the name.
 type source struct {
+	ctx context.Context
 	req *pb.RateLimitRequest
 }
 
-var _ stint.Source = (*source)(nil)
+var _ stint.WaitingSource = (*source)(nil)
 
 // Addr implements [stint.Source].
 func (s *source) Addr() netip.Addr {
@@ -42,6 +45,9 @@ func (s *source) Addr() netip.Addr {
 	}
 	return netip.Addr{}
 }
+
+// Deadline implements [stint.WaitingSource].
+func (s *source) Deadline() (time.Time, bool) { return s.ctx.Deadline() }
 
 // Value implements [stint.Source].
 func (s *source) Value(f stint.Field) (string, bool) {

@@ -56,6 +56,7 @@ func (d *Decider) DecideN(ctx context.Context, src stint.Source, n int64, into *
 	}
 	e := d.set.Load().Evaluate(src)
 	e.weigh(n)
+	stint.BoundDelays(src, e.Charges())
 	err := d.decide(ctx, e, into)
 	e.Release()
 	return err

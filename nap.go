@@ -1,0 +1,30 @@
+package stint
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// shortNap is below what the runtime's timers can do: a process that has nothing else
+// to do sleeps in whole milliseconds, so that a shorter wait takes one all the same.
+const shortNap = time.Millisecond
+
+// naps are short waits that the kernel times. Each blocks a thread, and so it does not
+// see that a context ends: there are only short ones, and fewer at once than there are
+// processors for Go code.
+type naps struct{ under atomic.Int32 }
+
+// nap blocks for d, if d is short and the machine can do that better than a timer. It
+// reports whether it did.
+func (n *naps) nap(d time.Duration) bool {
+	if d > shortNap || !canNap {
+		return false
+	}
+	defer n.under.Add(-1)
+	if int(n.under.Add(1)) >= runtime.GOMAXPROCS(0) {
+		return false
+	}
+	nanosleep(d)
+	return true
+}
