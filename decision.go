@@ -77,7 +77,8 @@ type held struct {
 	taken     []taken
 	takenKeys []byte
 	limiter   *Limiter
-	since     time.Time
+	sent      time.Time // set where charges can be delayed
+	received  time.Time
 }
 
 // Clone returns a copy that shares nothing with d.

@@ -23,7 +23,7 @@ type taken struct {
 // because the store could not tell.
 func (d *Decision) keepTaken(l *Limiter, charges []Charge) {
 	h := d.held
-	h.limiter, h.since = l, time.Now()
+	h.limiter, h.received = l, time.Now()
 	keys := h.takenKeys[:0]
 	for i := range charges {
 		c, r := charges[i], &d.Results[i]
@@ -46,7 +46,7 @@ func (d *Decision) join() {
 		if t := &d.held.taken[i]; t.delay > 0 && t.slot == nil {
 			w := &d.held.limiter.waits
 			t.queue = w.enter(bucketName(&t.charge))
-			t.slot = &slot{policy: t.charge.Policy, cost: t.charge.Cost, booked: true, due: d.held.since.Add(t.delay)}
+			t.slot = &slot{policy: t.charge.Policy, cost: t.charge.Cost, booked: true, due: d.held.received.Add(t.delay)}
 			w.join(t.queue, t.slot)
 		}
 	}
@@ -103,8 +103,8 @@ func (h *held) due() (last time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range h.taken {
-		if s := h.taken[i].slot; s != nil && s.time().After(last) {
-			last = s.time()
+		if s := h.taken[i].slot; s != nil && s.due.After(last) {
+			last = s.due
 		}
 	}
 	return last
@@ -117,17 +117,24 @@ func (h *held) giveBack(ctx context.Context) {
 	queues := h.lock()
 	defer func() {
 		for _, q := range queues {
-			q.booking.Unlock()
+			l.waits.endReturn(q)
 			l.waits.leave(q, nil)
 		}
 	}()
-	elapsed := time.Since(h.since)
+	// What comes back reaches the store about as long after now as the charge did after
+	// it was sent.
+	now := time.Now()
+	waited, elapsed := now.Sub(h.received), now.Sub(h.sent)
 	var charges []Charge
 	l.waits.mu.Lock()
 	for i := range h.taken {
 		t := &h.taken[i]
-		if n := t.left(elapsed); n > 0 {
-			l.waits.of[bucketName(&t.charge)].advance(t.slot, n)
+		if t.slot != nil {
+			t.lasts, t.slot.moved = t.lasts-t.slot.moved, 0
+		}
+		behind := l.waits.of[bucketName(&t.charge)].behind(t.slot)
+		advance(behind, t.worth(waited))
+		if n := t.left(elapsed, len(behind) > 0); n > 0 {
 			charges = append(charges, Charge{Policy: t.charge.Policy, Key: t.charge.Key, Ask: Ask{Cost: -n}})
 		}
 	}
@@ -151,15 +158,17 @@ func (h *held) lock() []*waitQueue {
 	var queues []*waitQueue
 	for _, name := range slices.Compact(names) {
 		q := h.limiter.waits.enter(name)
-		q.booking.Lock()
+		h.limiter.waits.beginReturn(q)
 		queues = append(queues, q)
 	}
 	return queues
 }
 
-// left is how many units of the charge the limit has not forgiven, rounded up. A window
-// forgives all of it at its end: what is counted then is the use of others.
-func (t *taken) left(elapsed time.Duration) int64 {
+// left is how many units of the charge the limit has not forgiven. A window forgives all
+// of it at its end: what is counted then is the use of others. A bucket forgives
+// steadily; a unit of which a part is left is given back, unless the request or others
+// behind it were delayed: the next one would go earlier than the rate allows.
+func (t *taken) left(elapsed time.Duration, delays bool) int64 {
 	rest, c := t.lasts-elapsed, &t.charge
 	if rest <= 0 || c.Forced && c.saturates() {
 		return 0
@@ -169,7 +178,20 @@ func (t *taken) left(elapsed time.Duration) int64 {
 		return c.Cost
 	}
 	l := c.Policy.Limit
-	return min(c.Cost, int64(math.Ceil(float64(rest)/float64(l.Window)*float64(l.Count))))
+	n := float64(rest) / float64(l.Window) * float64(l.Count)
+	if delays || t.slot != nil {
+		return min(c.Cost, int64(n))
+	}
+	return min(c.Cost, int64(math.Ceil(n)))
+}
+
+// worth is the time by which those behind the charge can move forward: what the limit
+// needs for it, as far as that has not passed.
+func (t *taken) worth(waited time.Duration) time.Duration {
+	if b, ok := t.charge.Policy.Algorithm.(BookingAlgorithm); ok {
+		return max(0, min(t.lasts-waited, b.Worth(&t.charge.Policy.Params, t.charge.Cost)))
+	}
+	return 0
 }
 
 // saturates says whether a forced charge is so large that a bucket may have counted

@@ -180,6 +180,9 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 		d.held.verdicts = make([]Verdict, max(len(charges), 8))
 	}
 	verdicts := d.held.verdicts[:len(charges)]
+	if canDelay(charges) {
+		d.held.sent = time.Now()
+	}
 	at, err := l.settle(ctx, charges, verdicts)
 	if err != nil && !d.degrade(err) {
 		d.Clear()
@@ -194,6 +197,16 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 		l.Observe(d)
 	}
 	return nil
+}
+
+// canDelay says whether a decision about charges may have a Delay.
+func canDelay(charges []Charge) bool {
+	for i := range charges {
+		if p := charges[i].Policy; charges[i].MaxDelay > 0 || p != nil && p.queues {
+			return true
+		}
+	}
+	return false
 }
 
 // settle sends the charges that count to the store.

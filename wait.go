@@ -60,12 +60,14 @@ func (l *Limiter) waitBooked(ctx context.Context, q *waitQueue, c *Charge, a Boo
 	if c.MaxDelay > 0 {
 		most = min(c.MaxDelay, most)
 	}
+	if err := l.waits.beginBooking(ctx, q); err != nil {
+		return Decision{}, err
+	}
 	patience := untilDeadline(ctx, most)
 	c.MaxDelay = patience
-	q.booking.RLock()
 	d, err := l.Take(ctx, *c)
 	d.join()
-	q.booking.RUnlock()
+	l.waits.endBooking(q)
 	switch {
 	case err != nil:
 	case d.Allowed:

@@ -24,11 +24,7 @@ type waitQueue struct {
 	name  string
 	users int // those who hold it; the last one removes it
 	slots []*slot
-
-	// booking is held by those who book, from before they ask the store until they are
-	// in the queue, and alone by those who give back. So it is known for each booking
-	// whether it was made before or after units came back.
-	booking sync.RWMutex
+	booking
 }
 
 // slot is a request in a queue. A slot that is booked has its units and waits until
@@ -40,8 +36,8 @@ type slot struct {
 	booked bool
 	// due is when a booked slot goes on, and when the first of the others asks.
 	due time.Time
-	// gone are units booked before this slot that were given back.
-	gone int64
+	// moved is by how much a booked slot was moved forward.
+	moved time.Duration
 	// earliest is a lower bound of the time at which a slot that is not booked passes.
 	earliest time.Time
 	// deadline is when the request gives up, if that is not the zero time.
@@ -106,7 +102,7 @@ func (w *waitQueues) join(q *waitQueue, s *slot) {
 	s.changed = make(chan struct{}, 1)
 	if s.booked {
 		i := q.first()
-		for i > 0 && q.slots[i-1].time().After(s.due) {
+		for i > 0 && q.slots[i-1].due.After(s.due) {
 			i--
 		}
 		q.slots = slices.Insert(q.slots, i, s)
@@ -117,14 +113,6 @@ func (w *waitQueues) join(q *waitQueue, s *slot) {
 	q.forecast()
 }
 
-// time is when the slot may go on, as far as is known.
-func (s *slot) time() time.Time {
-	if b, ok := s.policy.Algorithm.(BookingAlgorithm); ok && s.gone > 0 {
-		return s.due.Add(-b.Worth(&s.policy.Params, s.gone))
-	}
-	return s.due
-}
-
 // wake lets the request look at its slot again.
 func (s *slot) wake() {
 	select {
@@ -133,13 +121,18 @@ func (s *slot) wake() {
 	}
 }
 
-// advance moves what is booked behind the slot s forward by units that were given
-// back, and everything booked if s is not in the queue any more. The caller holds
-// w.mu.
-func (q *waitQueue) advance(s *slot, units int64) {
-	for _, b := range q.slots[slices.Index(q.slots, s)+1 : q.first()] {
-		b.gone += units
-		b.wake()
+// behind are the booked slots behind s, or all of them if s is not in the queue. The
+// caller holds waitQueues.mu.
+func (q *waitQueue) behind(s *slot) []*slot {
+	return q.slots[slices.Index(q.slots, s)+1 : q.first()]
+}
+
+// advance moves booked slots forward. The caller holds waitQueues.mu.
+func advance(slots []*slot, by time.Duration) {
+	for _, s := range slots {
+		s.due = s.due.Add(-by)
+		s.moved += by
+		s.wake()
 	}
 }
 
@@ -182,7 +175,7 @@ func (w *waitQueues) turn(q *waitQueue, s *slot) (due time.Time, hopeless bool) 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if i := q.first(); s.booked || i < len(q.slots) && q.slots[i] == s {
-		return s.time(), false
+		return s.due, false
 	}
 	return time.Time{}, s.hopeless
 }
