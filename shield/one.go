@@ -11,7 +11,7 @@ import (
 func (s *Store) TakeOne(ctx context.Context, now stint.Micros, p *stint.Policy, key string, ask stint.Ask) (stint.Micros, stint.Verdict, error) {
 	b := s.table.bucketOf(p, key)
 	switch {
-	case refills(ask):
+	case refills(ask) || books(ask):
 		b.set.begin(&b)
 		defer b.set.end(&b)
 		return s.askOne(ctx, now, p, key, ask)

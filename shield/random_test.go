@@ -65,6 +65,9 @@ func (w *traffic) request() []stint.Charge {
 		p := w.policies[w.below(int64(len(w.policies)))]
 		request[i] = of(p, strconv.FormatInt(w.below(2), 10), w.cost(p))
 		request[i].Forced = w.below(60) == 0
+		if w.below(12) == 0 {
+			request[i].MaxDelay = time.Duration(1+w.below(3_000_000)) * time.Microsecond
+		}
 		request[i].Shadow = w.below(6) == 0
 	}
 	return request

@@ -6,15 +6,18 @@
 // bucket that was refilled past the shield is refused here for at most
 // Options.MaxWait longer. That is so after a refund or a reset on another server, and
 // where the shared store has lost the bucket or its clock was set forward. Refunds,
-// resets and forced charges that pass the shield make it forget the bucket at once.
+// resets, forced charges and bookings that pass the shield make it forget the bucket at
+// once.
 //
 // A wait shorter than a trip to the shared store saves nothing.
 package shield
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,7 +83,8 @@ func (o Options) complete() (Options, error) {
 // verdicts of charges that are not known then are OK and their Remaining is
 // [stint.Unknown]: nobody was asked, and nothing is charged. Requests that give
 // back or force a charge always reach the shared store, and so do those that come
-// with an instant: the shield has no clock but its own.
+// with an instant: the shield has no clock but its own. Nothing is known here of
+// charges with a MaxDelay.
 type Store struct {
 	store   stint.Store
 	one     stint.OneStore // store, if it is one
@@ -142,12 +146,15 @@ func (s *Store) Take(ctx context.Context, now stint.Micros, charges []stint.Char
 	case anyRefills(charges):
 		return s.refill(ctx, now, charges, verdicts)
 	case now != 0:
-		return s.store.Take(ctx, now, charges, verdicts)
+		return s.refill(ctx, now, charges, verdicts)
 	}
 	sent := s.elapsed()
 	if at, ok := s.answer(sent, charges, verdicts); ok {
 		s.answered.add()
 		return at, nil
+	}
+	if slices.ContainsFunc(charges, func(c stint.Charge) bool { return books(c.Ask) }) {
+		return s.book(ctx, sent, charges, verdicts)
 	}
 	return s.ask(ctx, sent, charges, verdicts)
 }
@@ -160,9 +167,13 @@ func (s *Store) elapsed() time.Duration { return time.Since(s.start) }
 func (s *Store) answer(now time.Duration, charges []stint.Charge, verdicts []stint.Verdict) (at stint.Micros, refused bool) {
 	for i := range charges {
 		c := &charges[i]
-		b := s.table.bucket(c.Policy, c.Key)
-		r := b.set.find(&b, units(c.Ask), now)
-		if r == nil {
+		var r *refusal
+		if !books(c.Ask) {
+			b := s.table.bucket(c.Policy, c.Key)
+			r = b.set.find(&b, units(c.Ask), now)
+		}
+		// One that shares its bucket is told a wait for all that the request wants of it.
+		if r == nil || !hasItsBucket(charges, i) {
 			verdicts[i] = stint.Verdict{OK: true, Remaining: stint.Unknown}
 			continue
 		}
@@ -171,6 +182,17 @@ func (s *Store) answer(now time.Duration, charges []stint.Charge, verdicts []sti
 		refused = refused || !c.Shadow
 	}
 	return at, refused
+}
+
+// hasItsBucket says whether no other charge is about the bucket of the i-th.
+func hasItsBucket(charges []stint.Charge, i int) bool {
+	c := &charges[i]
+	for j := range charges {
+		if o := &charges[j]; j != i && o.Policy.Name == c.Policy.Name && bytes.Equal(o.Key, c.Key) {
+			return false
+		}
+	}
+	return true
 }
 
 // mark is a bucket, and what its set had gone through when it was asked about.
@@ -192,21 +214,24 @@ func (s *Store) ask(ctx context.Context, sent time.Duration, charges []stint.Cha
 	}
 	for i := range charges {
 		// What is refused behind another charge of the bucket may fit alone.
-		if !charges[i].Shadow && isWorthKeeping(&verdicts[i]) && isAlone(marks[:len(charges)], i) {
+		if !charges[i].Shadow && !books(charges[i].Ask) && isWorthKeeping(&verdicts[i]) && hasItsBucket(charges, i) {
 			s.remember(&marks[i], &answer{ask: charges[i].Ask, verdict: verdicts[i], at: at, sent: sent})
 		}
 	}
 	return at, nil
 }
 
-// isAlone says whether no other charge of the request has the bucket of the i-th.
-func isAlone(marks []mark, i int) bool {
-	for j := range marks {
-		if j != i && marks[j].same(&marks[i].bucket) {
-			return false
+// book is ask for a request that may book ahead. As in refill, nothing is known of those
+// buckets meanwhile.
+func (s *Store) book(ctx context.Context, sent time.Duration, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+	for i := range charges {
+		if books(charges[i].Ask) {
+			b := s.table.bucket(charges[i].Policy, charges[i].Key)
+			b.set.begin(&b)
+			defer b.set.end(&b)
 		}
 	}
-	return true
+	return s.ask(ctx, sent, charges, verdicts)
 }
 
 // refill is Take for a request that may make room in a bucket, or dig it deeper.
@@ -214,7 +239,7 @@ func isAlone(marks []mark, i int) bool {
 // nobody here can tell on which side of it another answer was given.
 func (s *Store) refill(ctx context.Context, now stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
 	for i := range charges {
-		if refills(charges[i].Ask) {
+		if refills(charges[i].Ask) || books(charges[i].Ask) {
 			b := s.table.bucket(charges[i].Policy, charges[i].Key)
 			b.set.begin(&b)
 			defer b.set.end(&b)
@@ -235,6 +260,11 @@ func anyRefills(charges []stint.Charge) bool {
 // refills says whether a refusal that was true before the ask may be false after
 // it: units came back, or forced ones made the wait longer.
 func refills(a stint.Ask) bool { return a.Cost < 0 || a.Forced }
+
+// books says whether the ask may be booked ahead. Then it may pass where one that fits
+// now or not at all is refused, and the other way round, for as long as its MaxDelay
+// says, which differs from call to call; and if it passes, others wait longer.
+func books(a stint.Ask) bool { return a.MaxDelay > 0 }
 
 // units is the cost by which an ask is decided: a look is decided as a cost of 1.
 func units(a stint.Ask) int64 { return max(a.Cost, 1) }
