@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stint-dev/stint"
+	"github.com/stint-dev/stint/algo"
 	"github.com/stint-dev/stint/failover"
 	"github.com/stint-dev/stint/storetest"
 )
@@ -274,4 +275,64 @@ func TestAStoreThatDecidedOtherwise(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	})
+}
+
+// TestGivingUpInAQueueReturnsEverything through the store that decided: also here while
+// the shared one fails. What a policy that allows has let pass was never charged.
+func TestGivingUpInAQueueReturnsEverything(t *testing.T) {
+	for _, outage := range []error{nil, errors.New("down")} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStory(t, failover.Options{Failures: 1, Probe: time.Hour})
+			s.faulty.err = outage
+			perKey, open := s.policy("10 per 3600s", stint.FailLocal), s.policy("20 per 3600s", stint.FailAllow)
+			queue, err := stint.NewPolicy("queue", stint.Limit{Count: 1, Window: time.Second}, algo.LeakyQueue{MaxWaiting: 9})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var charges []stint.Charge
+			for _, p := range []*stint.Policy{perKey, open, queue} {
+				charges = append(charges, stint.Charge{Policy: p, Key: []byte("k"), Ask: stint.Ask{Cost: 1}})
+			}
+			for i := range 5 {
+				d, err := s.limiter.Take(context.Background(), charges...)
+				if err != nil || !d.Allowed {
+					t.Fatalf("%+v, %v", d, err)
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+				if err := d.Wait(ctx); (err == nil) != (i == 0) {
+					t.Errorf("request %d: %v", i, err)
+				}
+				cancel()
+			}
+			s.faulty.err = outage
+			for p, want := range map[*stint.Policy]int64{perKey: 9, queue: 9} {
+				if d, err := s.limiter.Peek(context.Background(), p, "k"); err != nil || d.Remaining != want {
+					t.Errorf("%s: %d remain, %v; want %d", p.Name, d.Remaining, err, want)
+				}
+			}
+			if got, want := s.faulty.asked, map[bool]int{true: 5 + 4 + 2, false: 1}[outage == nil]; got != want {
+				t.Errorf("the store was asked %d times, want %d", got, want)
+			}
+		})
+	}
+}
+
+// TestBookingsPassThrough to the store and to the local one, with their MaxDelay.
+func TestBookingsPassThrough(t *testing.T) {
+	for _, outage := range []error{nil, errors.New("down")} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStory(t, failover.Options{Failures: 1, Probe: time.Hour})
+			s.faulty.err = outage
+			p, err := stint.NewPolicy("p", stint.Limit{Count: 1, Window: time.Second}, algo.TokenBucket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				d, err := s.limiter.Take(context.Background(), stint.Charge{Policy: p, Key: []byte("k"), Ask: stint.Ask{Cost: 1, MaxDelay: time.Second}})
+				if err != nil || d.Allowed != (i < 2) || d.Degraded != (outage != nil) || i < 2 && d.Delay != time.Duration(i)*time.Second {
+					t.Errorf("%d: %+v, %v", i, d, err)
+				}
+			}
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/algo"
 	"github.com/stint-dev/stint/httplimit"
+	"github.com/stint-dev/stint/rules"
 )
 
 // queue is one request a second behind a limiter, and a log of the handler.
@@ -122,4 +124,75 @@ func TestHangUpDuringTheDecisionIsNoFailure(t *testing.T) {
 	if w.Code != 499 || w.Body.Len() > 0 {
 		t.Errorf("%d %q", w.Code, w.Body)
 	}
+}
+
+// newQueueBehindAKey is a queue of one request a second for all, and ten requests a
+// minute for each address.
+func newQueueBehindAKey(t *testing.T) (h http.Handler, left func() int64) {
+	t.Helper()
+	set, err := rules.Compile(rules.Spec{Rules: []rules.Rule{
+		{ID: "per-ip", Key: []string{"ip"}, Limits: []stint.Limit{{Count: 10, Window: time.Minute}}},
+		{ID: "queue", Key: []string{"global"}, Algorithm: "leaky_bucket", Limits: []stint.Limit{{Count: 1, Window: time.Second}}, Queue: &rules.Queue{MaxWaiting: 9}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decider := rules.NewDecider(newLimiter(t, nil), set)
+	return newMiddleware(t, httplimit.Options{Decider: decider})(hello), func() int64 {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		var d stint.Decision
+		if err := decider.DecideN(t.Context(), addressed(r.RemoteAddr), 0, &d); err != nil || len(d.Results) != 2 {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		return d.Results[0].Remaining
+	}
+}
+
+// addressed is a request of which only the address is known.
+type addressed string
+
+func (a addressed) Addr() netip.Addr                 { return netip.MustParseAddrPort(string(a)).Addr() }
+func (a addressed) Value(stint.Field) (string, bool) { return "", false }
+
+// TestHangingUpInTheQueueReturnsWhatElseWasTaken: four that never ran leave the limit of
+// their address as it was.
+func TestHangingUpInTheQueueReturnsWhatElseWasTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, left := newQueueBehindAKey(t)
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		gone, hangUp := context.WithCancel(t.Context())
+		for range 4 {
+			go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil).WithContext(gone))
+			synctest.Wait()
+		}
+		if n := left(); n != 5 {
+			t.Errorf("%d remain while four wait, want 5", n)
+		}
+		time.Sleep(100 * time.Millisecond)
+		hangUp()
+		synctest.Wait()
+		if n := left(); n != 9 {
+			t.Errorf("%d remain after four that never ran, want 9", n)
+		}
+	})
+}
+
+// TestADeadlineKnownBeforehandChargesNothing: the queue refuses before another policy
+// is charged.
+func TestADeadlineKnownBeforehandChargesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, left := newQueueBehindAKey(t)
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil).WithContext(ctx))
+		if w.Code != 429 || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%d %v, want a refusal by the queue", w.Code, w.Header())
+		}
+		if n := left(); n != 9 {
+			t.Errorf("%d remain, want 9", n)
+		}
+	})
 }
