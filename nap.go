@@ -6,9 +6,16 @@ import (
 	"time"
 )
 
-// shortNap is below what the runtime's timers can do: a process that has nothing else
-// to do sleeps in whole milliseconds, so that a shorter wait takes one all the same.
-const shortNap = time.Millisecond
+const (
+	// shortNap is below what the runtime's timers can do: a process that has nothing
+	// else to do sleeps in whole milliseconds, so a shorter wait takes one all the same.
+	shortNap = time.Millisecond
+	// early is how much before its time a nap ends, about what the kernel takes to wake
+	// a thread. What is left then is spent in letting other goroutines run.
+	early = 100 * time.Microsecond
+	// mostYields bounds that where time is simulated and stands still.
+	mostYields = 2000
+)
 
 // naps are short waits that the kernel times. Each blocks a thread, and so it does not
 // see that a context ends: there are only short ones, and fewer at once than there are
@@ -25,6 +32,12 @@ func (n *naps) nap(d time.Duration) bool {
 	if int(n.under.Add(1)) >= runtime.GOMAXPROCS(0) {
 		return false
 	}
-	nanosleep(d)
+	due := time.Now().Add(d)
+	if d > early {
+		nanosleep(d - early)
+	}
+	for i := 0; i < mostYields && time.Now().Before(due); i++ {
+		runtime.Gosched()
+	}
 	return true
 }

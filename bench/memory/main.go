@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/stint-dev/stint/bench/field"
 	"github.com/stint-dev/stint/bench/measure"
@@ -59,11 +60,15 @@ func run(w io.Writer, keys, rounds int) error {
 	if err != nil {
 		return err
 	}
+	waits, err := waitTable(w, rounds)
+	if err != nil {
+		return err
+	}
 	held, err := residentTable(w, keys)
 	if err != nil {
 		return err
 	}
-	measure.WriteGoals(w, append(append(goals, own...), held...))
+	measure.WriteGoals(w, slices.Concat(goals, own, waits, held))
 	return nil
 }
 
