@@ -46,18 +46,27 @@ var parts = []part{
 	{"e", (*bench).weigh},
 	{"f", (*bench).cluster},
 	{"g", (*bench).logs},
+	{"h", (*bench).wait},
 }
 
 func main() {
 	var o options
 	only := flag.String("only", "", "the parts to run, such as a,b; all of them if empty:\n"+
 		"a many callers, b one caller, c three rules, d one hot key, e bytes of a bucket, f a cluster,\n"+
-		"g a log of 10,000 entries")
+		"g a log of 10,000 entries, h waiting")
+	waiting := flag.String("waiting", "", "only wait as told; used by the program itself")
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
 	flag.DurationVar(&o.turn, "time", 300*time.Millisecond, "time of each turn")
 	flag.IntVar(&o.keys, "keys", 1_000_000, "buckets that are weighed")
 	flag.Parse()
 	o.turn = min(o.turn, 5*time.Second)
+	if *waiting != "" {
+		if err := waitAsTold(os.Stdout, *waiting); err != nil {
+			fmt.Fprintln(os.Stderr, "redis:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(os.Stdout, o, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "redis:", err)
 		os.Exit(1)
@@ -104,7 +113,7 @@ func choose(only string) ([]part, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == strings.TrimSpace(name) })
 		if i < 0 {
-			return nil, fmt.Errorf("no part is called %q: from a to g", name)
+			return nil, fmt.Errorf("no part is called %q: from a to h", name)
 		}
 		chosen = append(chosen, parts[i])
 	}
