@@ -43,8 +43,13 @@ func TestWaitKnowsOnArrival(t *testing.T) {
 					l.waitFor(string(rune('a'+i)), 1200*ms)
 				}
 				want := []outcome{
-					{"a", 0, true, nil}, {"b", 0, true, nil}, {"c", 0, true, nil}, {"g", 0, false, context.DeadlineExceeded},
-					{"d", c.times[3], true, nil}, {"e", c.times[4], true, nil}, {"f", c.times[5], true, nil},
+					{"a", 0, true, nil},
+					{"b", 0, true, nil},
+					{"c", 0, true, nil},
+					{"g", 0, false, context.DeadlineExceeded},
+					{"d", c.times[3], true, nil},
+					{"e", c.times[4], true, nil},
+					{"f", c.times[5], true, nil},
 				}
 				l.ends(want[:4]...)
 				l.endsInAnyOrder(want[4:]...)

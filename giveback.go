@@ -18,6 +18,9 @@ type taken struct {
 	slot   *slot
 }
 
+// send notes when charges that can be delayed are sent to the store.
+func (h *held) send() { h.sent = time.Now() }
+
 // keepTaken notes what an admitted decision with a delay has charged: not what it only
 // looked at or gave back, nor shadows, which only try a limit, nor what was not counted
 // because the store could not tell.

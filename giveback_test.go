@@ -144,7 +144,9 @@ func TestOnlyEnforcedChargesAreReturned(t *testing.T) {
 			d.take(stint.Charge{Policy: p, Key: []byte("k"), Ask: stint.Ask{Cost: 5}})
 		}
 		d.take(charge(queue, "k"))
-		c := func(p *stint.Policy, a stint.Ask) stint.Charge { return stint.Charge{Policy: p, Key: []byte("k"), Ask: a} }
+		c := func(p *stint.Policy, a stint.Ask) stint.Charge {
+			return stint.Charge{Policy: p, Key: []byte("k"), Ask: a}
+		}
 		tried := charge(shadow, "k")
 		tried.Shadow = true
 		got := d.take(

@@ -181,7 +181,7 @@ func (l *Limiter) Decide(ctx context.Context, charges []Charge, d *Decision) err
 	}
 	verdicts := d.held.verdicts[:len(charges)]
 	if canDelay(charges) {
-		d.held.sent = time.Now()
+		d.held.send()
 	}
 	at, err := l.settle(ctx, charges, verdicts)
 	if err != nil && !d.degrade(err) {

@@ -58,30 +58,6 @@ type WaitingSource interface {
 	Deadline() (deadline time.Time, ok bool)
 }
 
-// BoundDelays lets queues delay the charges of a request no longer than it would wait.
-// A Decider calls it before it decides, so that a request whose turn would come too
-// late is refused without being charged, here or by the other policies.
-func BoundDelays(src Source, charges []Charge) {
-	for i := range charges {
-		c := &charges[i]
-		if c.Policy == nil || !c.Policy.queues {
-			continue
-		}
-		w, ok := src.(WaitingSource)
-		if !ok {
-			return
-		}
-		deadline, ok := w.Deadline()
-		if !ok {
-			return
-		}
-		most := max(time.Until(deadline).Truncate(time.Microsecond), time.Microsecond)
-		if c.MaxDelay == 0 || most < c.MaxDelay {
-			c.MaxDelay = most
-		}
-	}
-}
-
 // Decider answers for one request. Implementations are safe for concurrent use.
 //
 // Decide fills d, whose old contents are dropped and whose storage is used

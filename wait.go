@@ -127,11 +127,40 @@ func (l *Limiter) lateInTurn(s *slot, c *Charge, d Decision) Decision {
 	return d
 }
 
-// untilDeadline is the time until ctx's deadline, in whole microseconds, at least one
-// and at most most.
+// BoundDelays lets queues delay the charges of a request no longer than it would wait.
+// A Decider calls it before it decides, so that a request whose turn would come too
+// late is refused without being charged, here or by the other policies.
+func BoundDelays(src Source, charges []Charge) {
+	for i := range charges {
+		c := &charges[i]
+		if c.Policy == nil || !c.Policy.queues {
+			continue
+		}
+		w, ok := src.(WaitingSource)
+		if !ok {
+			return
+		}
+		deadline, ok := w.Deadline()
+		if !ok {
+			return
+		}
+		most := wholeMicros(time.Until(deadline))
+		if c.MaxDelay == 0 || most < c.MaxDelay {
+			c.MaxDelay = most
+		}
+	}
+}
+
+// untilDeadline is the time until ctx's deadline, at most most.
 func untilDeadline(ctx context.Context, most time.Duration) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		most = min(most, time.Until(deadline))
 	}
-	return max(most.Truncate(time.Microsecond), time.Microsecond)
+	return wholeMicros(most)
+}
+
+// wholeMicros is d as a MaxDelay: in whole microseconds, and at least one, since none
+// would mean another thing.
+func wholeMicros(d time.Duration) time.Duration {
+	return max(d.Truncate(time.Microsecond), time.Microsecond)
 }

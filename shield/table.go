@@ -51,11 +51,6 @@ func (t *table) locate(p *stint.Policy, high, low uint64) bucket {
 	return bucket{p, high, low, &t.sets[n&uint64(len(t.sets)-1)]}
 }
 
-// same says whether two buckets are one.
-func (b *bucket) same(c *bucket) bool {
-	return b.high == c.high && b.low == c.low && b.policy.Name == c.policy.Name
-}
-
 func (t *table) clear() {
 	for i := range t.sets {
 		t.sets[i].clear()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ const (
 	waitProcesses = 2
 	waitTurn      = time.Second
 	// waitStart is until when the processes have connected.
-	waitStart = 500 * time.Millisecond
+	waitStart = time.Second
 )
 
 // waiting is what one of the processes is told.
@@ -49,6 +50,10 @@ func waitAsTold(w io.Writer, told string) error {
 		return err
 	}
 	defer s.Close()
+	// Connect and load the script before the start.
+	if err := field.WaitStint(s, 1_000_000)(context.Background()); err != nil {
+		return err
+	}
 	got, err := field.WaitStint(s, o.perSecond).Run(o.workers, time.Unix(0, start), waitTurn)
 	fmt.Fprintln(w, got.Passed, got.Last.UnixNano())
 	return err
