@@ -17,7 +17,7 @@ import (
 var leastUser = []string{
 	"resetkeys", "~stint:*", "resetchannels", "-@all",
 	"+hello", "+ping", "+select", "+info", "+time", "+evalsha", "+eval", "+script|load",
-	"+get", "+mget", "+getrange", "+strlen", "+set", "+setrange", "+del", "+exists", "+pttl", "+pexpire",
+	"+get", "+mget", "+getrange", "+set", "+setrange", "+del", "+exists", "+pttl", "+pexpire",
 	"+zadd", "+zrem", "+zremrangebyscore", "+zcard",
 }
 

@@ -27,6 +27,9 @@ function entry(log, position)
   local slot = position % src.size
   if slot < src.from or slot >= src.to then
     fetch(src, slot)
+    if slot >= src.to then
+      return 0, log.base -- somebody has cut the value short
+    end
   end
   return unpack('<I7I7', src.text, src.skip + PAIR * slot)
 end
@@ -82,15 +85,14 @@ local function readLog(k, value, t, p)
     start = HEAD + OWED
     d = #value >= start and debtAt(value, HEAD)
   end
-  local length = #value
-  if length == WINDOW then
-    length = call('STRLEN', keys[k])
-  end
   if flags > 1 then
     return nil, NEWER
   end
-  local slots = (length - start) / PAIR
-  if count > size or first >= size or slots ~= floor(slots) or slots < min(first + count, size) or slots > size then
+  local slots = (#value - start) / PAIR
+  if count > size or first >= size then
+    return nil, FOREIGN
+  end
+  if #value < WINDOW and (slots ~= floor(slots) or slots < min(first + count, size) or slots > size) then
     return nil, FOREIGN
   end
   if t ~= p.twin or limit ~= p[1] or window ~= p[2] then
@@ -98,7 +100,7 @@ local function readLog(k, value, t, p)
   end
   local src = {
     key = k, flags = flags, start = start, size = size,
-    text = value, skip = start + 1, from = 0, to = floor((#value - start) / PAIR),
+    text = value, skip = start + 1, from = 0, to = floor(slots),
   }
   return t.new(src, first, first + count, first + count, nil, base, oldest, newest, sum), 0, 0, exp, p, d
 end
