@@ -120,3 +120,30 @@ func TestRequestsOfOneCall(t *testing.T) {
 		}
 	}
 }
+
+// TestChargesOnLogsWeighMore: a call has fewer of them.
+func TestChargesOnLogsWeighMore(t *testing.T) {
+	s, err := New(Options{MaxBatch: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for a, want := range map[stint.Algorithm]int{algo.TokenBucket: 64, algo.SlidingWindowLog: 16} {
+		p, err := stint.NewPolicy(a.Name(), stint.Limit{Count: 6, Window: time.Minute}, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := &lane{store: s}
+		for range 100 {
+			r := s.borrow()
+			if err := s.fill(r, 0, []stint.Charge{{Policy: p, Ask: stint.Ask{Cost: 1}}}); err != nil {
+				t.Fatal(err)
+			}
+			l.queue = append(l.queue, r)
+		}
+		b := newBatch()
+		if l.load(b); len(b.requests) != want {
+			t.Errorf("%s: a call has %d requests, want %d", a.Name(), len(b.requests), want)
+		}
+	}
+}
