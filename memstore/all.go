@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/stint-dev/stint"
@@ -28,52 +27,57 @@ func (s *Store) borrow() *scratch {
 
 // item is one charge under way.
 type item struct {
-	home    *home
+	limit   *variant
 	hash    uint64
 	segment *segment
-	twin    *item // the last item before it on the same bucket
-	state         // the bucket after the charge
-	tag     int64 // the variant that state is counted under
-	slot    int   // where the bucket is, below 0 if it has no slot yet
-	changed bool
+	bucket       // after the charge
+	slot    int  // where it was, below 0 if it had no slot
+	moves   uint // of the segment then
+	changed bool // since the request began
+	fresh   bool // it needs a slot that it did not have
+	passed  bool // a later item is about the same bucket
 }
 
 // takeAll settles charges together: it locks their segments in order, asks each
 // bucket, and writes if all agree.
-func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) (stint.Micros, error) {
+func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge, verdicts []stint.Verdict) stint.Micros {
 	now := given
 	if given == 0 {
 		now = s.clock()
 	}
-	items := sc.items[:len(charges)]
-	locked, err := s.lockAll(sc, charges, now)
-	if err != nil {
-		return 0, err
-	}
+	locked := s.lockAll(sc, charges)
 	if given == 0 {
 		now = latest(now, locked)
 	}
+	items := sc.items[:len(charges)]
 	refused := false
 	for i := range items {
-		s.ask(items, i, charges[i].Ask, now, &verdicts[i])
+		verdicts[i] = s.ask(items, i, charges[i].Ask, now)
 		refused = refused || !verdicts[i].OK && !charges[i].Shadow
 	}
-	settled := true // whether all buckets are where they were asked
-	for i := range items {
-		switch it := &items[i]; {
-		case refused && verdicts[i].OK:
-			it.untouched(now, &verdicts[i])
-		case refused && it.twin != nil:
-		case !it.changed:
-		case settled && it.slot >= 0 && charges[i].Cost > 0 && it.home.table.cells != nil:
-			it.segment.setCell(it.slot, it.tag, it.cell)
-		default:
-			s.put(it.segment, it.segment.find(it.hash), put{it.tag, it.hash, it.state, now, items})
-			settled = false
+	if refused {
+		s.refuse(items, charges, verdicts, now)
+	} else {
+		for i := range items {
+			if it := &items[i]; it.changed && !it.passed {
+				s.write(it, charges[i].Cost, items, now)
+			}
 		}
 	}
 	unlock(locked)
-	return now, nil
+	return now
+}
+
+// write puts the bucket of an item where it belongs. The slot that it had is only good
+// while nothing in its segment has moved.
+func (s *Store) write(it *item, cost int64, items []item, now stint.Micros) {
+	g := it.segment
+	if it.slot >= 0 && it.moves == g.moves && cost > 0 && it.variant.cells != nil &&
+		it.debt == (stint.Debt{}) && g.tag(it.slot) == it.variant.tag {
+		g.setCell(it.slot, it.variant.tag, it.cell)
+		return
+	}
+	s.put(g, put{hash: it.hash, bucket: &it.bucket, now: now, keep: items})
 }
 
 // unlock lets go of segments, and only then splits those that are crowded: a split
@@ -94,54 +98,47 @@ func unlock(locked []*segment) {
 
 // lockAll finds the segments of all charges and locks each once, in the order of
 // their ids. If one is gone by then it begins anew.
-func (s *Store) lockAll(sc *scratch, charges []stint.Charge, now stint.Micros) ([]*segment, error) {
-	for i := range charges {
-		sc.items[i].hash = s.hash(charges[i].Key)
+func (s *Store) lockAll(sc *scratch, charges []stint.Charge) []*segment {
+	items := sc.items[:len(charges)]
+	for i := range items {
+		items[i].hash = s.hash(charges[i].Key)
 	}
 	for {
 		locked := sc.locked[:0]
-		for i := range charges {
-			it := &sc.items[i]
-			it.home = s.home(charges[i].Policy, now)
-			it.segment = it.home.table.segment(it.hash)
+		for i := range items {
+			it := &items[i]
+			if it.limit = s.variant(charges[i].Policy); it.limit.stale() {
+				it.limit = s.settle(charges[i].Policy)
+			}
+			it.segment = it.limit.table.segment(it.hash)
 			locked = append(locked, it.segment)
 		}
 		slices.SortFunc(locked, func(a, b *segment) int { return cmp.Compare(a.id, b.id) })
 		locked = slices.Compact(locked)
-		gone := false
 		for _, g := range locked {
 			g.lock()
-			gone = gone || g.gone
 		}
-		if !gone {
-			return locked, nil
+		if !anyGone(items) {
+			return locked
 		}
 		for _, g := range locked {
 			g.mu.Unlock()
 		}
-		if err := checkNames(charges); err != nil {
-			return nil, err
-		}
 	}
 }
 
-// checkNames refuses charges that would move a table from one algorithm to another
-// and back for ever.
-func checkNames(charges []stint.Charge) error {
-	for i := range charges {
-		p := charges[i].Policy
-		for j := range charges[:i] {
-			if q := charges[j].Policy; q.Name == p.Name && q.Algorithm != p.Algorithm {
-				return fmt.Errorf("two policies of one request are called %q and count differently: give each its own name", p.Name)
-			}
+// anyGone says whether a segment was split, or a variant retired, before it was locked.
+func anyGone(items []item) bool {
+	for i := range items {
+		if items[i].segment.gone || items[i].limit.retired.Load() {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-// latest is a reading of the store's own clock under the locks of segments. One made
-// before the locks were had may be older than that of whoever had one before: then
-// that is the time.
+// latest is a reading of the store's own clock under the locks of segments, at least
+// as late as any that was used there before.
 func latest(read stint.Micros, locked []*segment) stint.Micros {
 	for _, g := range locked {
 		read = max(read, g.last)
@@ -153,69 +150,74 @@ func latest(read stint.Micros, locked []*segment) stint.Micros {
 }
 
 // ask settles the i-th item as if those before it were charged.
-func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, v *stint.Verdict) {
+func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros) stint.Verdict {
 	it := &items[i]
-	it.twin, it.changed, it.list = nil, false, it.list[:0]
-	for j := range items[:i] {
-		if items[j].hash == it.hash && items[j].segment == it.segment {
-			it.twin = &items[j]
-		}
+	same := it.load(items[:i])
+	said, changed := it.settle(it.limit, now, ask)
+	if s.full == RefuseNew && said.OK && !ask.Forced && ask.Cost >= 0 && s.refuses(items[:i], it, ask, changed, now) {
+		it.load(items[:i])
+		return stint.Verdict{RetryAfter: it.segment.untilRoom(now)}
 	}
-	it.changed = it.twin != nil && it.twin.changed
-	slot := it.segment.find(it.hash)
-	it.slot = slot
-	it.cell, it.tag = stint.Cell{}, it.home.tag
-	if slot < 0 && !it.changed && s.full == RefuseNew && s.refuseNew(it.segment, ask, now, v) {
-		return
-	}
-	switch {
-	case it.twin != nil:
-		it.cell, it.tag = it.twin.cell, it.twin.tag
-	case slot >= 0:
-		it.cell, it.tag = it.segment.cell(slot), it.segment.tag(slot)
-	}
-	if it.home.table.lists != nil {
-		it.askList(slot, ask, now, v)
-		return
-	}
-	before, newer := it.home.under(it.cell, it.tag, now)
-	after, said := it.home.table.cells.Take(before, &it.home.policy.Params, now, ask)
-	if *v = said; after != before || ask.Cost != 0 && it.tag != it.home.tag && (said.OK || newer) {
-		it.cell, it.tag, it.changed = after, it.home.tag, true
-	}
+	it.changed = changed || same != nil && same.changed
+	it.fresh = it.slot < 0 && changed && (same == nil || !same.changed)
+	return said
 }
 
-// askList is ask for a table of lists. The item's list is a copy.
-func (it *item) askList(slot int, ask stint.Ask, now stint.Micros, v *stint.Verdict) {
-	switch {
-	case it.twin != nil:
-		it.list = append(it.list, it.twin.list...)
-	case slot >= 0:
-		it.list = append(it.list, it.segment.list(slot)...)
+// load reads the bucket of an item, as the last of those before it on the same bucket
+// has left it, and returns that one.
+func (it *item) load(before []item) (same *item) {
+	it.changed, it.fresh, it.passed = false, false, false
+	for j := range before {
+		if o := &before[j]; o.about(it) {
+			o.passed, same = true, o
+		}
 	}
-	ahead := len(it.list) > 1 && it.list[len(it.list)-2] > int64(now)
-	it.list, *v = it.home.table.lists.TakeList(it.list, &it.home.policy.Params, now, ask)
-	if ask.Cost != 0 && (v.OK || ahead) {
-		it.tag, it.changed = it.home.tag, true
+	it.read()
+	if same != nil {
+		it.variant, it.cell, it.debt = same.variant, same.cell, same.debt
+		it.list = append(it.list[:0], same.list...)
+		it.changed = same.changed
 	}
+	return same
 }
 
-// untouched reads the bucket of a charge that fits but was not made, because
-// another one of the request was refused.
-func (it *item) untouched(now stint.Micros, v *stint.Verdict) {
-	h, slot := it.home, it.segment.find(it.hash)
-	if h.table.cells != nil {
-		var before stint.Cell
-		if slot >= 0 {
-			before, _ = h.under(it.segment.cell(slot), it.segment.tag(slot), now)
-		}
-		_, *v = h.table.cells.Take(before, &h.policy.Params, now, stint.Ask{})
-	} else {
-		it.list = it.list[:0]
-		if slot >= 0 {
-			it.list = append(it.list, it.segment.list(slot)...)
-		}
-		_, *v = h.table.lists.TakeList(it.list, &h.policy.Params, now, stint.Ask{})
+// read reads the bucket of an item from its segment.
+func (it *item) read() {
+	g := it.segment
+	it.slot, it.moves = g.find(it.hash), g.moves
+	list := it.list[:0]
+	it.bucket = bucket{}
+	if it.slot >= 0 {
+		it.bucket = g.view(it.slot)
 	}
-	v.OK, v.RetryAfter = true, 0
+	it.list = append(list, it.list...)
+}
+
+// refuses says whether a full store, which refuses new keys, refuses what the limit of
+// a charge admits. A look is told what a request of cost 1 would be told.
+func (s *Store) refuses(before []item, it *item, ask stint.Ask, changed bool, now stint.Micros) bool {
+	if ask.Cost == 0 {
+		if it.slot >= 0 || it.changed || it.limit.capacity == 0 {
+			return false
+		}
+		it.settle(it.limit, now, stint.Ask{Cost: 1})
+	} else if !changed {
+		return false
+	}
+	others := int64(0)
+	for j := range before {
+		if o := &before[j]; o.fresh {
+			others++
+		}
+	}
+	if !s.lacksRoom(it, others, now) {
+		if ask.Cost == 0 {
+			it.load(before)
+		}
+		return false
+	}
+	if ask.Cost > 0 {
+		s.refusedNew.Add(1)
+	}
+	return true
 }

@@ -1,63 +1,88 @@
 package memstore
 
-import "math/bits"
-
-// listWidth is the width of a slot of a list: the hash, where the list begins in
-// the segment's arena, and how many words it has.
-const listWidth = 3
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // arena holds the lists of a segment in blocks whose sizes are powers of two.
 // Free blocks of one size form a chain through their first words.
 type arena struct {
 	words []int64
+	idle  int       // words of free blocks
 	free  [32]int64 // first free block of each size plus 1, 0 if there is none
 }
 
 // class is the number of the block size that holds n words.
 func class(n int) int { return bits.Len(uint(max(n, 2) - 1)) }
 
+// fits is the smallest size from c on of which there is a free block, 0 if there is
+// none.
+func (a *arena) fits(c int) int {
+	for ; c < len(a.free); c++ {
+		if a.free[c] != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
 func (a *arena) alloc(n int) int64 {
 	c := class(n)
-	if at := a.free[c]; at != 0 {
-		a.free[c] = a.words[at-1]
-		return at - 1
+	have := a.fits(c)
+	if have == 0 {
+		return a.extend(1 << c)
 	}
+	at := a.free[have]
+	a.free[have] = a.words[at-1]
+	a.idle -= 1 << c
+	for have > c { // the upper half is a block of its own
+		have--
+		a.chain(at-1+1<<have, have)
+	}
+	return at - 1
+}
+
+// extend makes n words at the end.
+func (a *arena) extend(n int) int64 {
 	at := len(a.words)
-	a.words = append(a.words, make([]int64, 1<<c)...)
+	if cap(a.words)-at < n {
+		a.words = append(make([]int64, 0, a.grown(n)), a.words...)
+	}
+	a.words = a.words[:at+n]
 	return int64(at)
 }
 
-func (a *arena) release(at int64, n int) {
-	c := class(n)
+// grown is the capacity of an arena that gets n words more than it has room for.
+func (a *arena) grown(n int) int { return len(a.words) + max(n, len(a.words)/8) }
+
+// chain puts a block into the chain of its size.
+func (a *arena) chain(at int64, c int) {
 	a.words[at] = a.free[c]
 	a.free[c] = at + 1
 }
 
-// list returns the list of slot i; it is valid until the next change.
-func (g *buckets) list(i int) []int64 {
-	if g.table.lists == nil {
-		return nil
-	}
-	at, n := g.slots[i+1]&wordMask, g.slots[i+2]
-	return g.log.words[at : at+n]
+func (a *arena) release(at int64, n int) {
+	c := class(n)
+	a.chain(at, c)
+	a.idle += 1 << c
 }
 
-// setList writes the list of slot i, which may be new.
-func (g *buckets) setList(i int, tag int64, list []int64) {
-	at, n := g.slots[i+1]&wordMask, int(g.slots[i+2])
-	if n == 0 || class(n) != class(len(list)) {
-		g.freeList(i)
-		at = g.log.alloc(len(list))
+// sparse says whether so much of the arena is free that it is worth a rebuild.
+func (a *arena) sparse() bool { return a != nil && a.idle > 64 && a.idle > len(a.words)/4 }
+
+// needed is the number of words of blocks that are in use.
+func (a *arena) needed() int { return len(a.words) - a.idle }
+
+// size is what the arena holds, in bytes.
+func (a *arena) size() int64 { return int64(unsafe.Sizeof(arena{})) + int64(cap(a.words))*8 }
+
+// store writes a list into the log and returns where it begins.
+func (g *buckets) store(list []int64) int64 {
+	if g.log == nil {
+		g.log = new(arena)
 	}
+	at := g.log.alloc(len(list))
 	copy(g.log.words[at:], list)
-	g.slots[i+1], g.slots[i+2] = at|tag<<tagShift, int64(len(list))
-}
-
-// freeList gives the block of slot i back.
-func (g *buckets) freeList(i int) {
-	if g.table.lists == nil || g.slots[i+2] == 0 {
-		return
-	}
-	g.log.release(g.slots[i+1]&wordMask, int(g.slots[i+2]))
-	g.slots[i+2] = 0
+	return at
 }

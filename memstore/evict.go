@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"iter"
-	"time"
 
 	"github.com/stint-dev/stint"
 )
@@ -66,7 +65,10 @@ func (s *Store) evict(g *segment, p put) {
 		best = v
 	}
 	if best.rank != nobody {
-		s.throwOut(best)
+		best.segment.throwOut(best)
+		if best.segment != g {
+			best.segment.shrink()
+		}
 	}
 	best.letGo(g)
 }
@@ -122,11 +124,11 @@ func search(g *segment, n int, p put) (best victim, seen int) {
 		return best, 0
 	}
 	i := g.hand
-	if i >= len(g.slots) {
+	if i >= len(g.slots) || i%g.width != 0 {
 		i = 0
 	}
 	for range g.count() {
-		if g.slots[i] != 0 && !needed(p.keep, g, g.hash(i)) {
+		if g.slots[i] != 0 && !p.needs(g, g.hash(i)) {
 			if v := g.weigh(i, p.now); v.before(best) {
 				best = v
 			}
@@ -140,10 +142,13 @@ func search(g *segment, n int, p put) (best victim, seen int) {
 	return best, seen
 }
 
-// needed says whether a bucket belongs to the call under way.
-func needed(items []item, g *segment, hash uint64) bool {
-	for i := range items {
-		if items[i].segment == g && items[i].hash == hash {
+// needs says whether a bucket belongs to the call under way.
+func (p *put) needs(g *segment, hash uint64) bool {
+	if hash == p.hash {
+		return true
+	}
+	for i := range p.keep {
+		if it := &p.keep[i]; it.segment == g && it.hash == hash {
 			return true
 		}
 	}
@@ -157,46 +162,20 @@ func (g *segment) weigh(i int, now stint.Micros) victim {
 		v.rank = worthless
 		return v
 	}
-	p := g.table.variant(g.tag(i))
-	var said stint.Verdict
-	if g.table.lists != nil {
-		_, said = g.table.lists.TakeList(g.list(i), &p.Params, now, stint.Ask{})
-	} else {
-		_, said = g.table.cells.Take(g.cell(i), &p.Params, now, stint.Ask{})
-	}
-	if !said.OK {
+	b := g.view(i)
+	if said, _ := b.variant.take(&b.count, now, stint.Ask{}); !said.OK {
 		v.rank = overLimit
 	}
 	return v
 }
 
-func (s *Store) throwOut(v victim) {
-	v.segment.remove(v.slot)
+// throwOut evicts a bucket of g.
+func (g *segment) throwOut(v victim) {
+	g.remove(v.slot)
+	s := g.table.store
 	s.live.Add(-1)
 	s.evicted.Add(1)
 	if v.rank != worthless {
 		s.evictedInUse.Add(1)
 	}
-}
-
-// refuseNew refuses a charge for a key without a bucket while the store is full,
-// and tells so who only looks. The wait it names is until one of its neighbours is
-// worth nothing.
-func (s *Store) refuseNew(g *segment, ask stint.Ask, now stint.Micros, v *stint.Verdict) bool {
-	if ask.Cost < 0 || s.live.Load() < s.max {
-		return false
-	}
-	if n := g.drop(now); n > 0 {
-		s.live.Add(-int64(n))
-		return false
-	}
-	wait := time.Second
-	for i := range g.all() {
-		wait = min(wait, time.Duration(g.expires(i)-now)*time.Microsecond)
-	}
-	if ask.Cost > 0 {
-		s.refusedNew.Add(1)
-	}
-	*v = stint.Verdict{RetryAfter: max(wait, time.Millisecond)}
-	return true
 }

@@ -34,7 +34,8 @@ type (
 
 const capacity = 5
 
-// settle answers a call; what is refused changes nothing.
+// settle answers a call; what is refused changes nothing, and tells of untouched
+// buckets.
 func (n counts) settle(c call) (counts, answers) {
 	after, said, refused := n, make(answers, len(c)), false
 	for i, ask := range c {
@@ -50,11 +51,26 @@ func (n counts) settle(c call) (counts, answers) {
 		return after, said
 	}
 	for i, ask := range c {
-		if said[i].ok {
-			said[i].remaining = capacity - n[ask.bucket]
+		// A refund before it may have given back less than it names.
+		if left := capacity - n[ask.bucket]; said[i].ok || c.wants(ask.bucket) > left {
+			said[i].remaining = left
 		}
 	}
 	return n, said
+}
+
+// wants is what a call must find in a bucket.
+func (c call) wants(bucket int) int64 {
+	var sum, most int64
+	for _, ask := range c {
+		if ask.bucket == bucket {
+			sum += ask.cost
+			if ask.cost >= 0 {
+				most = max(most, sum, sum-ask.cost+1)
+			}
+		}
+	}
+	return max(most, 1)
 }
 
 // oneAfterTheOther is the model of a store that does one thing at a time.

@@ -15,6 +15,8 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,9 +34,12 @@ const (
 	// EvictNearestReset makes room: of a sample of buckets one that is worth nothing
 	// goes, else the one nearest its reset. A bucket over its limit goes last.
 	EvictNearestReset Full = iota
-	// RefuseNew refuses keys that have no bucket yet, until one that is worth
-	// nothing is dropped: by [Store.Sweep], or because it is a neighbour. Charges
-	// that come at once can pass the bound together, by a few buckets.
+	// RefuseNew refuses what needs more room: keys that have no bucket yet and, where
+	// memory is short, charges that make a log longer; until a bucket that is worth
+	// nothing is dropped: by [Store.Sweep], or because it is a neighbour. Requests
+	// that come at once can pass the bound together, by a few buckets. Forced charges
+	// are never refused: they may pass the bounds by a sixteenth, and beyond that they
+	// pass without being kept.
 	RefuseNew
 )
 
@@ -43,8 +48,14 @@ type Options struct {
 	// MaxBuckets bounds the number of live buckets over all policies. 0 means
 	// DefaultMaxBuckets.
 	MaxBuckets int64
-	MaxMemory  int64 // bytes; 0: half of what the process may use
-	// WhenFull says what happens to a new key then.
+	// MaxMemory bounds the bytes that the store holds: buckets, logs and tables. 0 means
+	// half of the memory that the process may use: the least of its cgroup's limit, the
+	// soft limit of the Go runtime and the memory of the machine, or DefaultMaxMemory
+	// where none of them can be told. A request is served whole, so the store may pass
+	// the bound by what the requests under way need: some 100 kB each, and up to 300 kB
+	// for a log of 10,000 entries.
+	MaxMemory int64
+	// WhenFull says what happens to a new key when either bound is met.
 	WhenFull Full
 }
 
@@ -52,19 +63,21 @@ type Options struct {
 // goroutine of its own: buckets that are worth nothing are dropped when their
 // room is needed, and by [Store.Sweep].
 type Store struct {
-	seed   maphash.Seed
-	start  time.Time
-	origin stint.Micros
-	max    int64
-	full   Full
+	seed      maphash.Seed
+	start     time.Time
+	origin    stint.Micros
+	max       int64
+	maxMemory int64
+	full      Full
 
-	mu     sync.Mutex // guards tables and the making of homes
+	mu     sync.Mutex // guards tables and the making of variants
 	tables map[string]*table
-	list   atomic.Pointer[[]*table] // the values of tables
-	shared sync.Map                 // *stint.Policy → *home, for policies at home in several stores
+	list   atomic.Pointer[[]*table] // the values of tables; only grows
+	shared sync.Map                 // *stint.Policy → *variant, for policies that several stores count
 
 	ids          atomic.Uint64
 	live         atomic.Int64
+	memory       atomic.Int64
 	evicted      atomic.Int64
 	evictedInUse atomic.Int64
 	refusedNew   atomic.Int64
@@ -74,22 +87,29 @@ type Store struct {
 
 var _ stint.OneStore = (*Store)(nil)
 
-// New returns an empty store. A MaxBuckets below 0 is an error.
+// New returns an empty store. Bounds below 0 are an error.
 func New(o Options) (*Store, error) {
 	if o.MaxBuckets < 0 {
 		return nil, fmt.Errorf("max buckets %d is negative: leave it out for %d", o.MaxBuckets, DefaultMaxBuckets)
 	}
+	if o.MaxMemory < 0 {
+		return nil, fmt.Errorf("max memory %d is negative: leave it out for half of what the process may use", o.MaxMemory)
+	}
 	if o.MaxBuckets == 0 {
 		o.MaxBuckets = DefaultMaxBuckets
 	}
+	if o.MaxMemory == 0 {
+		o.MaxMemory = defaultMaxMemory(os.DirFS("/"), debug.SetMemoryLimit(-1))
+	}
 	now := time.Now()
 	s := &Store{
-		seed:   maphash.MakeSeed(),
-		start:  now,
-		origin: max(stint.MicrosOf(now), 1),
-		max:    o.MaxBuckets,
-		full:   o.WhenFull,
-		tables: make(map[string]*table),
+		seed:      maphash.MakeSeed(),
+		start:     now,
+		origin:    max(stint.MicrosOf(now), 1),
+		max:       o.MaxBuckets,
+		maxMemory: o.MaxMemory,
+		full:      o.WhenFull,
+		tables:    make(map[string]*table),
 	}
 	s.list.Store(new([]*table))
 	return s, nil
@@ -101,6 +121,10 @@ type Stats struct {
 	Buckets int64
 	// MaxBuckets is the bound.
 	MaxBuckets int64
+	// Memory is what the store holds, in bytes, without garbage.
+	Memory int64
+	// MaxMemory is the bound.
+	MaxMemory int64
 	// Evicted buckets made room for others, EvictedInUse are those of them that
 	// still carried counts.
 	Evicted, EvictedInUse int64
@@ -112,6 +136,7 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	return Stats{
 		Buckets: s.live.Load(), MaxBuckets: s.max,
+		Memory: s.memory.Load(), MaxMemory: s.maxMemory,
 		Evicted: s.evicted.Load(), EvictedInUse: s.evictedInUse.Load(),
 		RefusedNew: s.refusedNew.Load(),
 	}
@@ -144,7 +169,7 @@ func (s *Store) Take(_ context.Context, now stint.Micros, charges []stint.Charge
 	}
 	sc := s.borrow()
 	defer s.scratch.Put(sc)
-	return s.takeAll(sc, now, charges, verdicts)
+	return s.takeAll(sc, now, charges, verdicts), nil
 }
 
 // check refuses what no bucket can keep.

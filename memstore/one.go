@@ -17,48 +17,49 @@ func (s *Store) TakeOne(_ context.Context, now stint.Micros, p *stint.Policy, ke
 	return s.oneOfMany(now, p, key, ask)
 }
 
-// takeOne settles a single charge of a table of cells, the usual case, without a
-// list of charges. ok is false for all others. It is one long function because a
-// call costs as much as what it does here.
-func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask stint.Ask) (now stint.Micros, v stint.Verdict, ok bool) {
-	if s.full == RefuseNew || !keepable(given) {
-		return 0, v, false
+// takeOne settles a single charge of a cell that the same limit counted last, the usual
+// case, without a list of charges. ok is false for all others. It is one long function
+// because a call costs as much as what it does here.
+func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask stint.Ask) (now stint.Micros, said stint.Verdict, ok bool) {
+	if !keepable(given) {
+		return 0, said, false
 	}
 	now = given
 	if given == 0 {
 		now = s.clock()
 	}
-	h, g := s.lock(p, hash, now)
-	cells := h.table.cells
-	if cells == nil {
+	v, g := s.lock(p, hash)
+	i := g.find(hash)
+	if v.cells == nil || i >= 0 && g.tag(i) != v.tag || i < 0 && (s.full == RefuseNew || v.tag == numberless) {
 		g.mu.Unlock()
-		return 0, v, false
+		return 0, said, false
 	}
 	if given == 0 {
-		now = max(now, g.last) // Somebody who read the clock later may have been first.
+		now = max(now, g.last) // Another goroutine may already have stored a later time.
 		g.last = now
 	}
-	i := g.find(hash)
 	var before, after stint.Cell
-	newer := false
 	if i >= 0 {
-		before, newer = h.under(g.cell(i), g.tag(i), now)
+		before = g.cell(i)
 	}
-	after, v = cells.Take(before, &h.policy.Params, now, ask)
+	after, said = v.cells.Take(before, &v.params, now, ask)
 	crowded := false
 	switch {
-	case after == before && (ask.Cost == 0 || i < 0 || g.tag(i) == h.tag || !v.OK && !newer):
+	case after == before:
 	case i >= 0 && ask.Cost > 0:
-		g.setCell(i, h.tag, after)
+		g.setCell(i, v.tag, after)
 	default:
-		s.put(g, i, put{tag: h.tag, hash: hash, state: state{cell: after}, now: now})
+		s.put(g, put{hash: hash, bucket: &bucket{variant: v, count: count{cell: after}}, now: now})
+		crowded = g.crowded()
+	}
+	if g.waits >= busy {
 		crowded = g.crowded()
 	}
 	g.mu.Unlock()
 	if crowded {
-		h.table.split(g)
+		v.table.split(g)
 	}
-	return now, v, true
+	return now, said, true
 }
 
 // oneOfMany is TakeOne as a list of one.
@@ -70,80 +71,78 @@ func (s *Store) oneOfMany(now stint.Micros, p *stint.Policy, key string, ask sti
 	defer s.scratch.Put(sc)
 	sc.key = append(sc.key[:0], key...)
 	sc.charge[0] = stint.Charge{Policy: p, Key: sc.key, Ask: ask}
-	now, err := s.takeAll(sc, now, sc.charge[:], sc.verdict[:])
-	return now, sc.verdict[0], err
+	now = s.takeAll(sc, now, sc.charge[:], sc.verdict[:])
+	return now, sc.verdict[0], nil
 }
 
-// lock finds the policy's home and locks the segment of hash there.
-func (s *Store) lock(p *stint.Policy, hash uint64, now stint.Micros) (*home, *segment) {
+// lock finds the policy's variant and locks the segment of hash in its table.
+func (s *Store) lock(p *stint.Policy, hash uint64) (*variant, *segment) {
 	for {
-		h := s.home(p, now)
-		g := h.table.segment(hash)
+		v := s.variant(p)
+		g := v.table.segment(hash)
 		g.lock()
-		if !g.gone {
-			return h, g
+		if !g.gone && !v.retired.Load() {
+			return v, g
 		}
 		g.mu.Unlock()
+		if v.stale() {
+			s.settle(p)
+		}
 	}
-}
-
-// under returns a bucket that was counted under the variant called tag as h's
-// policy counts it: until the policy was first used under the limit of the last
-// charge, from then on under its own. newer says that this is after the last charge.
-// Then also a refusal keeps the bucket carried over, since what it promises counts
-// from there. Otherwise a refusal leaves it as it was, or limits in turn on one
-// bucket would forgive it more and more.
-func (h *home) under(c stint.Cell, tag int64, now stint.Micros) (as stint.Cell, newer bool) {
-	if tag == h.tag {
-		return c, false
-	}
-	view, _ := h.table.cells.Convert(c, &h.table.variant(tag).Params, &h.policy.Params)
-	return view, false
 }
 
 // put is a bucket to write.
 type put struct {
-	tag  int64 // the variant that state is counted under
 	hash uint64
-	state
+	*bucket
 	now  stint.Micros
 	keep []item // buckets that must not make room for this one
 }
 
-// put writes a bucket to slot i of g, or to a new slot if i is below 0. A bucket
-// that is worth nothing loses its slot.
-func (s *Store) put(g *segment, i int, p put) {
-	switch worthless := p.worthless(g.table); {
-	case worthless && i >= 0:
-		g.remove(i)
-		s.live.Add(-1)
-	case worthless:
-	case i >= 0:
-		g.set(i, p.tag, p.state)
-	default:
-		s.insert(g, p)
+// put writes a bucket to g. A bucket that is worth nothing loses its slot.
+func (s *Store) put(g *segment, p put) {
+	i := g.find(p.hash)
+	if p.expires() <= p.now {
+		if i >= 0 {
+			g.remove(i)
+			s.live.Add(-1)
+		}
+		return
 	}
+	if i < 0 && !s.makeSlot(g, p) {
+		return
+	}
+	if need := g.growth(i < 0, p.bucket); need > 0 {
+		if s.exceeds(need) && !s.makeRoom(g, p, need) {
+			return
+		}
+		g.prepare(i < 0, p.bucket)
+		i = g.find(p.hash)
+	}
+	if i >= 0 {
+		g.set(i, p.bucket)
+	} else {
+		g.add(p.hash, p.bucket)
+		s.live.Add(1)
+	}
+	g.account()
 }
 
-func (p *put) worthless(t *table) bool {
-	if t.lists != nil {
-		return len(p.list) == 0
+// makeSlot sees that the store may keep one more bucket, and drops those of the segment
+// that are worth nothing before it grows.
+func (s *Store) makeSlot(g *segment, p put) bool {
+	if s.full == RefuseNew && s.live.Load() >= s.max+s.max/forcedPart+1 {
+		return false
 	}
-	return t.cells.Expires(p.cell, &t.variant(p.tag).Params) <= p.now
-}
-
-// insert makes a slot for a bucket that has none.
-func (s *Store) insert(g *segment, p put) {
-	// Once would do, had no call before this one found nobody to evict.
+	// Once would do, had no call before this one found nothing to evict.
 	for n := 0; n < 2 && s.full == EvictNearestReset && s.live.Load() >= s.max; n++ {
 		s.evict(g, p)
 	}
 	if g.full() {
 		s.live.Add(-int64(g.drop(p.now)))
-		if g.roomy() {
-			g.reserve(g.more())
+		if !g.full() && g.roomy() && !s.exceeds(g.slotGrowth(g.width)) {
+			g.rebuild(g.more(), g.width)
 		}
 	}
-	g.add(p.hash, p.tag, p.state)
-	s.live.Add(1)
+	return true
 }

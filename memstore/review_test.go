@@ -85,20 +85,25 @@ func TestCrowdedSegmentsOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestTwoAlgorithmsOfOneNameInOneRequest is a mistake that must be told, not a
-// table that is moved to and fro for ever.
+// TestTwoAlgorithmsOfOneNameInOneRequest charges one bucket by two algorithms.
 func TestTwoAlgorithmsOfOneNameInOneRequest(t *testing.T) {
-	s := newStore(t, memstore.Options{})
-	a, b := newPolicy(t, "5 per minute", algo.TokenBucket), newPolicy(t, "50 per hour", algo.FixedWindow)
-	within(t, func() {
-		var v [2]stint.Verdict
-		_, err := s.Take(context.Background(), t0, []stint.Charge{charge(a, "k", 1), charge(b, "k", 1)}, v[:])
-		if err == nil {
-			t.Error("no error")
+	for _, a := range algorithms() {
+		for _, b := range algorithms() {
+			s, model := newStore(t, memstore.Options{}), storetest.NewReference()
+			few, many := newPolicy(t, "5 per minute", a), newPolicy(t, "50 per hour", b)
+			for _, request := range [][]stint.Charge{
+				{charge(few, "k", 1), charge(many, "k", 1)},
+				{charge(many, "k", 30), charge(few, "k", 1)},
+				{charge(many, "k", 1), charge(few, "k", 2), charge(many, "k", 3)},
+				{charge(few, "k", 0)},
+				{charge(many, "k", 0)},
+			} {
+				got, want := settle(t, s, request...), settle(t, model, request...)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s and %s:\ngot  %+v\nwant %+v", a.Name(), b.Name(), got, want)
+				}
+			}
 		}
-	})
-	if n := take(t, s, a, "k", t0, 0).Remaining; n != 5 {
-		t.Errorf("%d left, want 5: nothing was charged", n)
 	}
 }
 
@@ -163,14 +168,17 @@ func TestRefuseNewEvictsNobody(t *testing.T) {
 	for _, a := range algorithms() {
 		p := newPolicy(t, "5 per hour", a)
 		s := almostFull(t, p)
-		settle(t, s, charge(p, "a", 1), charge(p, "b", 1), charge(p, "c", 1))
+		if v := settle(t, s, charge(p, "a", 1), charge(p, "b", 1), charge(p, "a", 1)); !v[0].OK || v[1].OK || !v[2].OK {
+			t.Errorf("%s: two new keys where there is room for one: %+v, want the second refused", a.Name(), v)
+		}
+		settle(t, s, charge(p, "a", 1))
 		shadow := charge(p, "d", 1)
 		shadow.Shadow = true
 		if v := settle(t, s, shadow, shadow, charge(p, "d", 1)); v[2].OK {
 			t.Errorf("%s: a new key passed behind its shadow in a full store", a.Name())
 		}
-		if st := s.Stats(); st.Evicted != 0 {
-			t.Errorf("%s: %+v, want no evictions", a.Name(), st)
+		if st := s.Stats(); st.Evicted != 0 || st.Buckets != 10 {
+			t.Errorf("%s: %+v, want no evictions and ten buckets", a.Name(), st)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stint-dev/stint"
 	"github.com/stint-dev/stint/algo"
@@ -26,6 +27,32 @@ func checkStructure(t testing.TB, s *Store) {
 	if got := s.live.Load(); got != live {
 		t.Errorf("the store counts %d buckets, its tables hold %d", got, live)
 	}
+	if got, want := s.memory.Load(), weigh(s); got != want {
+		t.Errorf("the store counts %d bytes, its tables hold %d", got, want)
+	}
+}
+
+// weigh adds up what the tables of a store hold.
+func weigh(s *Store) (n int64) {
+	for name, t := range s.tables {
+		d := t.dir.Load()
+		n += tableBytes + int64(len(name)) + d.size()
+		for _, v := range *t.variants.Load() {
+			if v != nil {
+				n += int64(unsafe.Sizeof(*v) + unsafe.Sizeof(v))
+			}
+		}
+		for g := range t.locked() {
+			n += int64(unsafe.Sizeof(*g)) + int64(cap(g.slots))*8
+			if g.log != nil {
+				n += int64(unsafe.Sizeof(*g.log)) + int64(cap(g.log.words))*8
+			}
+			if g.notes != nil {
+				n += int64(unsafe.Sizeof(*g.notes)) + int64(cap(g.notes.all))*int64(unsafe.Sizeof(note{}))
+			}
+		}
+	}
+	return n
 }
 
 func checkTable(t testing.TB, table *table) (live int64) {
@@ -67,16 +94,21 @@ func checkSegment(t testing.TB, g *segment, prefix uint64) {
 		if at := g.find(h); at != i {
 			t.Errorf("the bucket at %d of %d is found at %d", i, len(g.slots), at)
 		}
-		if tag := g.tag(i); tag < 0 || tag >= int64(len(*g.table.variants.Load())) {
+		if tag := g.tag(i); tag < 0 || tag > noted || tag < noted && g.table.tagged(tag) == nil {
 			t.Errorf("a bucket of variant %d", tag)
+			continue
+		}
+		if b := g.view(i); b.variant.table != g.table || b.variant.width > g.width {
+			t.Errorf("a bucket of %d words, or of another table, in a segment of %d", b.variant.width, g.width)
 		}
 	}
 	if n != g.used || g.used > 0 && g.used > g.room() {
 		t.Errorf("%d slots are used, %d are counted, room for %d", n, g.used, g.room())
 	}
-	if g.table.lists != nil {
+	if g.log != nil {
 		checkArena(t, g)
 	}
+	checkNotes(t, g)
 }
 
 // checkArena demands that the blocks of an arena, used and free, fill it exactly.
@@ -84,15 +116,15 @@ func checkArena(t testing.TB, g *segment) {
 	t.Helper()
 	var blocks [][2]int // from, to
 	for i := range g.all() {
-		at, n := int(g.slots[i+1]&wordMask), int(g.slots[i+2])
-		if n == 0 {
-			t.Error("an empty list has a bucket")
+		if at, v, _ := g.first(i); v.lists != nil {
+			blocks = append(blocks, [2]int{int(at), int(at) + 1<<class(int(g.slots[i+2]))})
 		}
-		blocks = append(blocks, [2]int{at, at + 1<<class(n)})
 	}
+	idle := 0
 	for c, at := range g.log.free {
 		for at != 0 && len(blocks) <= len(g.log.words) {
 			blocks = append(blocks, [2]int{int(at - 1), int(at-1) + 1<<c})
+			idle += 1 << c
 			at = g.log.words[at-1]
 		}
 	}
@@ -104,8 +136,33 @@ func checkArena(t testing.TB, g *segment) {
 		}
 		end = b[1]
 	}
-	if end != len(g.log.words) {
-		t.Errorf("the blocks end at %d of %d words", end, len(g.log.words))
+	if end != len(g.log.words) || idle != g.log.idle {
+		t.Errorf("the blocks end at %d of %d words; %d are idle, %d are counted", end, len(g.log.words), idle, g.log.idle)
+	}
+}
+
+// checkNotes demands that each note belongs to one bucket or is free.
+func checkNotes(t testing.TB, g *segment) {
+	t.Helper()
+	owners := make(map[int64]int)
+	for i := range g.all() {
+		if g.tag(i) == noted {
+			owners[g.slots[i+1]&wordMask]++
+		}
+	}
+	if g.notes == nil {
+		if len(owners) > 0 {
+			t.Error("buckets with notes, and no notes")
+		}
+		return
+	}
+	for at := g.notes.free; at != 0 && len(owners) <= len(g.notes.all); at = g.notes.all[at-1].first {
+		owners[at-1]++
+	}
+	for at := range g.notes.all {
+		if owners[int64(at)] != 1 {
+			t.Errorf("note %d has %d owners", at, owners[int64(at)])
+		}
 	}
 }
 
@@ -168,8 +225,9 @@ func (d *disorder) step(t testing.TB) {
 	for i := range charges {
 		charges[i] = stint.Charge{Policy: d.policy(), Key: []byte(d.key()), Ask: d.ask(), Shadow: d.IntN(5) == 0}
 	}
-	// An error is that two policies of one name count differently.
-	_, _ = d.store.Take(context.Background(), d.now, charges, make([]stint.Verdict, len(charges)))
+	if _, err := d.store.Take(context.Background(), d.now, charges, make([]stint.Verdict, len(charges))); err != nil {
+		t.Error(err)
+	}
 }
 
 func (d *disorder) policy() *stint.Policy {
@@ -244,24 +302,24 @@ func TestStructureHoldsUnderLoad(t *testing.T) {
 // must split for their length, and then makes them short.
 func TestSegmentsOfLongListsSplit(t *testing.T) {
 	s, p := newListStore(t)
-	h := s.home(p, start)
+	v := s.variant(p)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
 		list := make([]int64, 2+2*r.IntN(8_000))
 		for j := range list {
 			list[j] = int64(start) + int64(j)
 		}
-		h.table.adopt(h.tag, uint64(i+1)<<52|uint64(r.Uint32()), state{list: list})
-		s.live.Add(1)
+		keep(v, uint64(i+1)<<52|uint64(r.Uint32()), list)
 		checkStructure(t, s)
 	}
-	if d := h.table.dir.Load(); d.depth == firstDepth {
+	if d := v.table.dir.Load(); d.depth <= spreadDepth {
 		t.Errorf("the directory still has depth %d", d.depth)
 	}
-	for g := range h.table.all() {
+	for g := range v.table.locked() {
 		for i := range g.all() {
-			g.set(i, 0, state{list: []int64{int64(start), 1}})
+			g.set(i, &bucket{variant: v, count: count{list: []int64{int64(start), 1}}})
 		}
+		g.account()
 	}
 	checkStructure(t, s)
 	s.Sweep(start)
@@ -271,18 +329,27 @@ func TestSegmentsOfLongListsSplit(t *testing.T) {
 	}
 }
 
+// keep puts a list into the table of its variant.
+func keep(v *variant, hash uint64, list []int64) {
+	g := v.table.segment(hash)
+	s := v.table.store
+	s.put(g, put{hash: hash, bucket: &bucket{variant: v, count: count{list: list}}, now: start})
+	if g.crowded() {
+		v.table.split(g)
+	}
+}
+
 // TestSegmentsOfManyListsSplit makes more buckets than one segment takes, and takes
 // most of them away again, in any order.
 func TestSegmentsOfManyListsSplit(t *testing.T) {
 	s, p := newListStore(t)
-	h := s.home(p, start)
+	v := s.variant(p)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3 * splitAt {
-		h.table.adopt(h.tag, r.Uint64()>>firstDepth|1, state{list: []int64{int64(start), 1, int64(start) + 1, 1}[:2+2*r.IntN(2)]})
-		s.live.Add(1)
+		keep(v, r.Uint64()>>spreadDepth|1, []int64{int64(start), 1, int64(start) + 1, 1}[:2+2*r.IntN(2)])
 	}
 	checkStructure(t, s)
-	for g := range h.table.all() {
+	for g := range v.table.locked() {
 		for range g.used / 5 * 4 {
 			i := r.IntN(g.count()) * g.width
 			for g.slots[i] == 0 {
@@ -319,20 +386,23 @@ func TestNothingIsLockedWhileASegmentSplits(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := named(t, "p", stint.Limit{Count: 5, Window: time.Hour}, algo.TokenBucket)
-	h := s.home(p, start)
+	v := s.variant(p)
+	for i := range 10 * splitEarly { // several segments
+		ask(t, s, start, []stint.Charge{{Policy: p, Key: fmt.Append(nil, "k", i), Ask: stint.Ask{Cost: 1}}}, make([]stint.Verdict, 1))
+	}
 	first, second := []byte("first"), []byte("another")
-	g, other := h.table.segment(s.hash(first)), h.table.segment(s.hash(second))
+	g, other := v.table.segment(s.hash(first)), v.table.segment(s.hash(second))
 	for i := 0; g == other; i++ {
 		second = fmt.Append(nil, i)
-		other = h.table.segment(s.hash(second))
+		other = v.table.segment(s.hash(second))
 	}
 	if g.id > other.id { // the one to split is locked, and let go of, first
 		first, second, g, other = second, first, other, g
 	}
 	for i := range splitAt {
-		g.add(s.hash(first)+uint64(i)+1, h.tag, state{cell: stint.Cell{At: start, Used: 1}})
+		g.add(s.hash(first)+uint64(i)+1, &bucket{variant: v, count: count{cell: stint.Cell{At: start, Used: 1}}})
 	}
-	h.table.mu.Lock() // as another split or a change of the algorithm does
+	v.table.mu.Lock() // as another split or a change of the algorithm does
 	asked, free := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(asked)
@@ -354,7 +424,7 @@ func TestNothingIsLockedWhileASegmentSplits(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("a segment stayed locked while another one was to be split")
 	}
-	h.table.mu.Unlock()
+	v.table.mu.Unlock()
 	<-asked
 	if !g.gone {
 		t.Error("the crowded segment was not split")

@@ -11,23 +11,26 @@ func (s *Store) Sweep(now stint.Micros) {
 		now = s.clock()
 	}
 	for _, t := range *s.list.Load() {
-		for g := range t.all() {
-			g.mu.Lock()
-			if !g.gone {
-				s.live.Add(-int64(g.drop(now)))
-				g.shrink()
+		exhausted := len(*t.variants.Load()) == maxVariants
+		var used [maxVariants]bool
+		for g := range t.locked() {
+			s.live.Add(-int64(g.drop(now)))
+			g.shrink()
+			if exhausted {
+				g.markUsed(&used)
 			}
-			g.mu.Unlock()
+		}
+		if exhausted {
+			t.retire(&used)
 		}
 	}
 }
 
-// shrink gives slots back when most are empty.
-func (g *segment) shrink() {
-	switch {
-	case g.used == 0:
-		g.slots, g.log = nil, arena{}
-	case g.count() > 16 && g.used < g.count()/4:
-		g.reserve(g.used + g.used/4)
+// markUsed notes the numbers of variants that buckets have.
+func (g *segment) markUsed(used *[maxVariants]bool) {
+	for i := range g.all() {
+		if tag := g.tag(i); tag != noted {
+			used[tag] = true
+		}
 	}
 }
