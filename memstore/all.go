@@ -30,12 +30,14 @@ type item struct {
 	limit   *variant
 	hash    uint64
 	segment *segment
-	bucket       // after the charge
+	bucket       // after the charge; while it is plain only the cell is good
+	plain   bool // a cell that limit counts, without a note
 	slot    int  // where it was, below 0 if it had no slot
 	moves   uint // of the segment then
 	changed bool // since the request began
 	fresh   bool // it needs a slot that it did not have
 	passed  bool // a later item is about the same bucket
+	follows bool // an earlier one is
 }
 
 // takeAll settles charges together: it locks their segments in order, asks each
@@ -52,7 +54,7 @@ func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge,
 	items := sc.items[:len(charges)]
 	refused := false
 	for i := range items {
-		verdicts[i] = s.ask(items, i, charges[i].Ask, now)
+		s.ask(items, i, charges[i].Ask, now, &verdicts[i])
 		refused = refused || !verdicts[i].OK && !charges[i].Shadow
 	}
 	if refused {
@@ -72,11 +74,16 @@ func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge,
 // while nothing in its segment has moved.
 func (s *Store) write(it *item, cost int64, items []item, now stint.Micros) {
 	g := it.segment
-	if it.slot >= 0 && it.moves == g.moves && cost > 0 && it.variant.cells != nil &&
-		it.debt == (stint.Debt{}) && g.tag(it.slot) == it.variant.tag {
-		g.setCell(it.slot, it.variant.tag, it.cell)
-		return
+	if it.slot >= 0 && it.moves == g.moves && cost > 0 {
+		if it.plain {
+			g.setCell(it.slot, it.limit.tag, it.cell)
+			return
+		}
+		if g.overwrite(it.slot, &it.bucket) {
+			return
+		}
 	}
+	it.complete()
 	s.put(g, put{hash: it.hash, bucket: &it.bucket, now: now, keep: items})
 }
 
@@ -150,70 +157,96 @@ func latest(read stint.Micros, locked []*segment) stint.Micros {
 }
 
 // ask settles the i-th item as if those before it were charged.
-func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros) stint.Verdict {
-	it := &items[i]
-	same := it.load(items[:i])
-	said, changed := it.settle(it.limit, now, ask)
-	if s.full == RefuseNew && said.OK && !ask.Forced && ask.Cost >= 0 && s.refuses(items[:i], it, ask, changed, now) {
-		it.load(items[:i])
-		return stint.Verdict{RetryAfter: it.segment.untilRoom(now)}
+func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, said *stint.Verdict) {
+	it, before := &items[i], items[:i]
+	same := it.last(before)
+	if same == nil && it.askPlain(now, ask, said) {
+		if it.slot >= 0 || s.full != RefuseNew {
+			return
+		}
+		it.complete()
+	} else {
+		it.load(same)
+		asked, changed := it.settle(it.limit, now, ask)
+		*said, it.changed = asked, changed || it.changed
 	}
-	it.changed = changed || same != nil && same.changed
-	it.fresh = it.slot < 0 && changed && (same == nil || !same.changed)
-	return said
+	inherited := same != nil && same.changed
+	it.fresh = it.slot < 0 && it.changed && !inherited
+	if s.full == RefuseNew && said.OK && !ask.Forced && ask.Cost >= 0 && s.refuses(it, before, ask, now) {
+		it.load(same)
+		*said = stint.Verdict{RetryAfter: it.segment.untilRoom(now)}
+	}
 }
 
-// load reads the bucket of an item, as the last of those before it on the same bucket
-// has left it, and returns that one.
-func (it *item) load(before []item) (same *item) {
-	it.changed, it.fresh, it.passed = false, false, false
+// last returns the last of the items before it that is about the same bucket.
+func (it *item) last(before []item) (same *item) {
+	it.changed, it.fresh, it.passed, it.follows = false, false, false, false
 	for j := range before {
 		if o := &before[j]; o.about(it) {
-			o.passed, same = true, o
+			o.passed, it.follows, same = true, true, o
 		}
-	}
-	it.read()
-	if same != nil {
-		it.variant, it.cell, it.debt = same.variant, same.cell, same.debt
-		it.list = append(it.list[:0], same.list...)
-		it.changed = same.changed
 	}
 	return same
 }
 
-// read reads the bucket of an item from its segment.
-func (it *item) read() {
+// askPlain asks the bucket in its segment, if it is new or a cell that the limit
+// counted last, without a note: the usual case.
+func (it *item) askPlain(now stint.Micros, ask stint.Ask, said *stint.Verdict) bool {
+	g, v := it.segment, it.limit
+	it.slot, it.moves = g.find(it.hash), g.moves
+	if it.plain = v.cells != nil && (it.slot < 0 || g.tag(it.slot) == v.tag); !it.plain {
+		return false
+	}
+	var before stint.Cell
+	if it.slot >= 0 {
+		before = g.cell(it.slot)
+	}
+	it.cell, *said = v.cells.Take(before, &v.params, now, ask)
+	it.changed = it.cell != before
+	return true
+}
+
+// complete makes the bucket of a plain item whole.
+func (it *item) complete() {
+	if it.plain {
+		it.variant, it.debt, it.list, it.plain = it.limit, stint.Debt{}, it.list[:0], false
+	}
+}
+
+// load reads the bucket of an item as same has left it, or from its segment.
+func (it *item) load(same *item) {
 	g := it.segment
 	it.slot, it.moves = g.find(it.hash), g.moves
-	list := it.list[:0]
-	it.bucket = bucket{}
-	if it.slot >= 0 {
-		it.bucket = g.view(it.slot)
+	it.plain, it.changed, it.fresh = false, false, false
+	if same == nil {
+		it.bucket.read(g, it.slot)
+		return
 	}
-	it.list = append(list, it.list...)
+	same.complete()
+	it.variant, it.cell, it.debt = same.variant, same.cell, same.debt
+	it.list = append(it.list[:0], same.list...)
+	it.changed = same.changed
 }
 
 // refuses says whether a full store, which refuses new keys, refuses what the limit of
 // a charge admits. A look is told what a request of cost 1 would be told.
-func (s *Store) refuses(before []item, it *item, ask stint.Ask, changed bool, now stint.Micros) bool {
-	if ask.Cost == 0 {
-		if it.slot >= 0 || it.changed || it.limit.capacity == 0 {
-			return false
-		}
-		it.settle(it.limit, now, stint.Ask{Cost: 1})
-	} else if !changed {
+func (s *Store) refuses(it *item, before []item, ask stint.Ask, now stint.Micros) bool {
+	wants := it.bucket
+	switch {
+	case ask.Cost > 0 && it.changed:
+	case ask.Cost == 0 && it.slot < 0 && !it.changed && it.limit.capacity > 0:
+		wants.list = nil
+		wants.settle(it.limit, now, stint.Ask{Cost: 1})
+	default:
 		return false
 	}
 	others := int64(0)
 	for j := range before {
-		if o := &before[j]; o.fresh {
+		if before[j].fresh {
 			others++
 		}
 	}
-	if !s.lacksRoom(it, others, now) {
-		if ask.Cost == 0 {
-			it.load(before)
-		}
+	if !s.lacksRoom(it, &wants, others, now) {
 		return false
 	}
 	if ask.Cost > 0 {

@@ -17,6 +17,29 @@ type count struct {
 	list []int64
 }
 
+// read makes b the bucket at slot i of g, or the zero bucket if i is below 0. It keeps
+// the room of its list.
+func (b *bucket) read(g *segment, i int) {
+	list := b.list[:0]
+	if i < 0 {
+		*b = bucket{count: count{list: list}}
+		return
+	}
+	if tag := g.tag(i); tag != noted {
+		v := g.table.tagged(tag)
+		b.variant, b.debt, b.list = v, stint.Debt{}, list
+		if v.lists == nil {
+			b.cell = g.cell(i)
+		} else {
+			at := g.slots[i+1] & wordMask
+			b.list = append(list, g.log.words[at:at+g.slots[i+2]]...)
+		}
+		return
+	}
+	*b = g.view(i)
+	b.list = append(list, b.list...)
+}
+
 // settle asks b, under the limit v, and says whether b has become another bucket.
 // Its list may be changed in place.
 func (b *bucket) settle(v *variant, now stint.Micros, ask stint.Ask) (said stint.Verdict, changed bool) {

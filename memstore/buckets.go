@@ -129,6 +129,24 @@ func (g *buckets) set(i int, b *bucket) {
 	g.fill(i, b)
 }
 
+// overwrite writes a bucket to slot i if it fits there as it is: counted by the same
+// limit, without a note, a list of about the same length.
+func (g *buckets) overwrite(i int, b *bucket) bool {
+	if g.tag(i) != b.variant.tag || b.debt != (stint.Debt{}) {
+		return false
+	}
+	if b.variant.lists == nil {
+		g.setCell(i, b.variant.tag, b.cell)
+		return true
+	}
+	if class(int(g.slots[i+2])) != class(len(b.list)) {
+		return false
+	}
+	copy(g.log.words[g.slots[i+1]&wordMask:], b.list)
+	g.slots[i+2] = int64(len(b.list))
+	return true
+}
+
 // fill writes a bucket to slot i, which is vacant.
 func (g *buckets) fill(i int, b *bucket) {
 	tag, words := b.variant.tag, g.slots[i:i+g.width]

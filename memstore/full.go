@@ -74,11 +74,11 @@ func (g *segment) prepare(fresh bool, b *bucket) {
 
 // lacksRoom says whether a store that refuses new keys has no room for what a charge
 // would make of a bucket. others are the new buckets of the same request.
-func (s *Store) lacksRoom(it *item, others int64, now stint.Micros) bool {
+func (s *Store) lacksRoom(it *item, wants *bucket, others int64, now stint.Micros) bool {
 	g := it.segment
 	for {
-		fresh := !it.changed && g.find(it.hash) < 0
-		need := g.growth(fresh, &it.bucket)
+		fresh := (it.fresh || !it.changed) && g.find(it.hash) < 0
+		need := g.growth(fresh, wants)
 		if !(fresh && s.live.Load()+others >= s.max) && (need == 0 || !s.exceeds(need)) {
 			return false
 		}

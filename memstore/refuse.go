@@ -8,35 +8,34 @@ import "github.com/stint-dev/stint"
 func (s *Store) refuse(items []item, charges []stint.Charge, verdicts []stint.Verdict, now stint.Micros) {
 	for i := range items {
 		it, v := &items[i], &verdicts[i]
-		it.read()
 		if v.OK {
-			*v, _ = it.settle(it.limit, now, stint.Ask{})
+			it.untouched(now, stint.Ask{}, v)
 			v.OK, v.RetryAfter = true, 0
 			continue
 		}
-		said, changed := it.settle(it.limit, now, wanted(items, charges, i))
-		if said.OK { // A refund before it gave back less than it names, or the store is full.
-			continue
+		if it.follows || it.passed {
+			var said stint.Verdict
+			if it.untouched(now, wanted(items, charges, i), &said); said.OK {
+				continue // A refund before it gave back less than it names, or the store is full.
+			}
+			*v = said
 		}
-		*v = said
-		if changed && charges[i].Cost != 0 && !earlier(items, i) {
-			s.put(it.segment, put{hash: it.hash, bucket: &it.bucket, now: now, keep: items})
+		if it.changed && charges[i].Cost != 0 && !it.follows {
+			s.write(it, charges[i].Cost, items, now)
 		}
+	}
+}
+
+// untouched asks the bucket of an item as it is in its segment.
+func (it *item) untouched(now stint.Micros, ask stint.Ask, said *stint.Verdict) {
+	if !it.askPlain(now, ask, said) {
+		it.load(nil)
+		*said, it.changed = it.settle(it.limit, now, ask)
 	}
 }
 
 // about says whether two items are about the same bucket.
 func (it *item) about(o *item) bool { return it.hash == o.hash && it.segment == o.segment }
-
-// earlier says whether an item before the i-th is about the same bucket.
-func earlier(items []item, i int) bool {
-	for j := range i {
-		if items[j].about(&items[i]) {
-			return true
-		}
-	}
-	return false
-}
 
 // wanted is what the bucket of the i-th charge must have room for, before the charge
 // passes: for what all enforced charges of the request want of the bucket together,
