@@ -38,6 +38,8 @@ type item struct {
 	fresh   bool // it needs a slot that it did not have
 	passed  bool // a later item is about the same bucket
 	follows bool // an earlier one is
+	full    bool // the store has no room for what the limit would let pass
+	forced  bool // it was charged by force
 }
 
 // takeAll settles charges together: it locks their segments in order, asks each
@@ -54,7 +56,7 @@ func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge,
 	items := sc.items[:len(charges)]
 	refused := false
 	for i := range items {
-		s.ask(items, i, charges[i].Ask, now, &verdicts[i])
+		s.ask(items, i, &charges[i], now, &verdicts[i])
 		refused = refused || !verdicts[i].OK && !charges[i].Shadow
 	}
 	if refused {
@@ -62,7 +64,7 @@ func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge,
 	} else {
 		for i := range items {
 			if it := &items[i]; it.changed && !it.passed {
-				s.write(it, charges[i].Cost, items, now)
+				s.write(it, &charges[i], items, now)
 			}
 		}
 	}
@@ -72,9 +74,9 @@ func (s *Store) takeAll(sc *scratch, given stint.Micros, charges []stint.Charge,
 
 // write puts the bucket of an item where it belongs. The slot that it had is only good
 // while nothing in its segment has moved.
-func (s *Store) write(it *item, cost int64, items []item, now stint.Micros) {
+func (s *Store) write(it *item, c *stint.Charge, items []item, now stint.Micros) {
 	g := it.segment
-	if it.slot >= 0 && it.moves == g.moves && cost > 0 {
+	if it.slot >= 0 && it.moves == g.moves && c.Cost > 0 {
 		if it.plain {
 			g.setCell(it.slot, it.limit.tag, it.cell)
 			return
@@ -84,7 +86,7 @@ func (s *Store) write(it *item, cost int64, items []item, now stint.Micros) {
 		}
 	}
 	it.complete()
-	s.put(g, put{hash: it.hash, bucket: &it.bucket, now: now, keep: items})
+	s.put(g, put{hash: it.hash, bucket: &it.bucket, now: now, keep: items, forced: it.forced})
 }
 
 // unlock lets go of segments, and only then splits those that are crowded: a split
@@ -157,30 +159,32 @@ func latest(read stint.Micros, locked []*segment) stint.Micros {
 }
 
 // ask settles the i-th item as if those before it were charged.
-func (s *Store) ask(items []item, i int, ask stint.Ask, now stint.Micros, said *stint.Verdict) {
-	it, before := &items[i], items[:i]
-	same := it.last(before)
-	if same == nil && it.askPlain(now, ask, said) {
+func (s *Store) ask(items []item, i int, c *stint.Charge, now stint.Micros, said *stint.Verdict) {
+	it := &items[i]
+	same := it.last(items[:i])
+	it.forced = c.Forced || same != nil && same.forced
+	if same == nil && it.askPlain(now, c.Ask, said) {
 		if it.slot >= 0 || s.full != RefuseNew {
 			return
 		}
 		it.complete()
 	} else {
 		it.load(same)
-		asked, changed := it.settle(it.limit, now, ask)
+		asked, changed := it.settle(it.limit, now, c.Ask)
 		*said, it.changed = asked, changed || it.changed
 	}
-	inherited := same != nil && same.changed
-	it.fresh = it.slot < 0 && it.changed && !inherited
-	if s.full == RefuseNew && said.OK && !ask.Forced && ask.Cost >= 0 && s.refuses(it, before, ask, now) {
-		it.load(same)
-		*said = stint.Verdict{RetryAfter: it.segment.untilRoom(now)}
+	it.fresh = it.slot < 0 && it.changed && (same == nil || !same.changed)
+	if s.full == RefuseNew && said.OK && !c.Forced && c.Cost >= 0 && s.refuses(items[:i+1], c.Ask, now) {
+		*said, it.full = stint.Verdict{RetryAfter: it.segment.untilRoom(now)}, true
+		if c.Shadow {
+			it.load(same)
+		}
 	}
 }
 
 // last returns the last of the items before it that is about the same bucket.
 func (it *item) last(before []item) (same *item) {
-	it.changed, it.fresh, it.passed, it.follows = false, false, false, false
+	it.changed, it.fresh, it.passed, it.follows, it.full = false, false, false, false, false
 	for j := range before {
 		if o := &before[j]; o.about(it) {
 			o.passed, it.follows, same = true, true, o
@@ -229,8 +233,9 @@ func (it *item) load(same *item) {
 }
 
 // refuses says whether a full store, which refuses new keys, refuses what the limit of
-// a charge admits. A look is told what a request of cost 1 would be told.
-func (s *Store) refuses(it *item, before []item, ask stint.Ask, now stint.Micros) bool {
+// the last item admits. A look is told what a request of cost 1 would be told.
+func (s *Store) refuses(items []item, ask stint.Ask, now stint.Micros) bool {
+	it := &items[len(items)-1]
 	wants := it.bucket
 	switch {
 	case ask.Cost > 0 && it.changed:
@@ -240,13 +245,7 @@ func (s *Store) refuses(it *item, before []item, ask stint.Ask, now stint.Micros
 	default:
 		return false
 	}
-	others := int64(0)
-	for j := range before {
-		if before[j].fresh {
-			others++
-		}
-	}
-	if !s.lacksRoom(it, &wants, others, now) {
+	if !s.lacksRoom(items, &wants, now) {
 		return false
 	}
 	if ask.Cost > 0 {

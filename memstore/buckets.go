@@ -319,20 +319,6 @@ func (g *buckets) expires(i int) stint.Micros {
 	return b.expires()
 }
 
-// drop removes the buckets that are worth nothing at now and returns how many.
-func (g *buckets) drop(now stint.Micros) int {
-	n := 0
-	for i := 0; i < len(g.slots); {
-		if g.slots[i] != 0 && g.expires(i) <= now {
-			g.remove(i) // what moves up to i is looked at next
-			n++
-			continue
-		}
-		i += g.width
-	}
-	return n
-}
-
 // empty gives all slots back.
 func (g *buckets) empty() {
 	g.slots, g.used, g.log, g.notes, g.width = nil, 0, nil, nil, minWidth

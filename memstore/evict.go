@@ -144,15 +144,7 @@ func search(g *segment, n int, p put) (best victim, seen int) {
 
 // needs says whether a bucket belongs to the call under way.
 func (p *put) needs(g *segment, hash uint64) bool {
-	if hash == p.hash {
-		return true
-	}
-	for i := range p.keep {
-		if it := &p.keep[i]; it.segment == g && it.hash == hash {
-			return true
-		}
-	}
-	return false
+	return hash == p.hash && g == p.segment || g.isAsked(hash, p.keep)
 }
 
 // weigh says how readily the bucket at slot i goes.

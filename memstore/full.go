@@ -72,17 +72,23 @@ func (g *segment) prepare(fresh bool, b *bucket) {
 	}
 }
 
-// lacksRoom says whether a store that refuses new keys has no room for what a charge
-// would make of a bucket. others are the new buckets of the same request.
-func (s *Store) lacksRoom(it *item, wants *bucket, others int64, now stint.Micros) bool {
-	g := it.segment
-	for {
-		fresh := (it.fresh || !it.changed) && g.find(it.hash) < 0
+// lacksRoom says whether a store that refuses new keys has no room for what the last
+// charge of a request would make of a bucket.
+func (s *Store) lacksRoom(items []item, wants *bucket, now stint.Micros) bool {
+	it := &items[len(items)-1]
+	others := int64(0) // new buckets of the charges before it
+	for i := range items[:len(items)-1] {
+		if items[i].fresh {
+			others++
+		}
+	}
+	for g := it.segment; ; {
+		fresh := it.slot < 0 && (it.fresh || !it.changed)
 		need := g.growth(fresh, wants)
 		if !(fresh && s.live.Load()+others >= s.max) && (need == 0 || !s.exceeds(need)) {
 			return false
 		}
-		n := g.drop(now)
+		n := g.drop(now, items)
 		if n == 0 {
 			return true
 		}

@@ -95,12 +95,15 @@ func (s *Store) lock(p *stint.Policy, hash uint64) (*variant, *segment) {
 type put struct {
 	hash uint64
 	*bucket
-	now  stint.Micros
-	keep []item // buckets that must not make room for this one
+	now     stint.Micros
+	keep    []item   // buckets that must not make room for this one
+	segment *segment // where it is put
+	forced  bool     // it may be lost where the store refuses for want of room
 }
 
 // put writes a bucket to g. A bucket that is worth nothing loses its slot.
 func (s *Store) put(g *segment, p put) {
+	p.segment = g
 	i := g.find(p.hash)
 	if p.expires() <= p.now {
 		if i >= 0 {
@@ -131,7 +134,7 @@ func (s *Store) put(g *segment, p put) {
 // makeSlot sees that the store may keep one more bucket, and drops those of the segment
 // that are worth nothing before it grows.
 func (s *Store) makeSlot(g *segment, p put) bool {
-	if s.full == RefuseNew && s.live.Load() >= s.max+s.max/forcedPart+1 {
+	if p.forced && s.full == RefuseNew && s.live.Load() >= s.max+s.max/forcedPart+1 {
 		return false
 	}
 	// Once would do, had no call before this one found nothing to evict.
@@ -139,7 +142,7 @@ func (s *Store) makeSlot(g *segment, p put) bool {
 		s.evict(g, p)
 	}
 	if g.full() {
-		s.live.Add(-int64(g.drop(p.now)))
+		s.live.Add(-int64(g.drop(p.now, p.keep)))
 		if !g.full() && g.roomy() && !s.exceeds(g.slotGrowth(g.width)) {
 			g.rebuild(g.more(), g.width)
 		}

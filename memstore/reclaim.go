@@ -9,7 +9,7 @@ const lookThin = 1 << 15
 // be had, a store that evicts grows past its bound.
 func (s *Store) makeRoom(g *segment, p put, need int64) bool {
 	if s.full == RefuseNew {
-		return !s.exceeds(need - s.maxMemory/forcedPart)
+		return !p.forced || !s.exceeds(need-s.maxMemory/forcedPart)
 	}
 	// Those over their limit go when all else is gone, or far away.
 	for _, least := range []rank{inUse, overLimit} {

@@ -8,6 +8,9 @@ import "github.com/stint-dev/stint"
 func (s *Store) refuse(items []item, charges []stint.Charge, verdicts []stint.Verdict, now stint.Micros) {
 	for i := range items {
 		it, v := &items[i], &verdicts[i]
+		if it.full {
+			continue
+		}
 		if v.OK {
 			it.untouched(now, stint.Ask{}, v)
 			v.OK, v.RetryAfter = true, 0
@@ -16,12 +19,12 @@ func (s *Store) refuse(items []item, charges []stint.Charge, verdicts []stint.Ve
 		if it.follows || it.passed {
 			var said stint.Verdict
 			if it.untouched(now, wanted(items, charges, i), &said); said.OK {
-				continue // A refund before it gave back less than it names, or the store is full.
+				continue // A refund before it gave back less than it names.
 			}
 			*v = said
 		}
 		if it.changed && charges[i].Cost != 0 && !it.follows {
-			s.write(it, charges[i].Cost, items, now)
+			s.write(it, &charges[i], items, now)
 		}
 	}
 }

@@ -68,6 +68,31 @@ func (g *segment) crowded() bool {
 	return false
 }
 
+// drop removes the buckets that are worth nothing at now, but for those of a request
+// under way, and returns how many.
+func (g *segment) drop(now stint.Micros, keep []item) int {
+	n := 0
+	for i := 0; i < len(g.slots); {
+		if g.slots[i] != 0 && g.expires(i) <= now && !g.isAsked(g.hash(i), keep) {
+			g.remove(i) // what moves up to i is looked at next
+			n++
+			continue
+		}
+		i += g.width
+	}
+	return n
+}
+
+// isAsked says whether a request under way is about a bucket of g.
+func (g *segment) isAsked(hash uint64, items []item) bool {
+	for i := range items {
+		if items[i].hash == hash && items[i].segment == g {
+			return true
+		}
+	}
+	return false
+}
+
 // account tells the store what the segment holds now.
 func (g *segment) account() {
 	n := int64(unsafe.Sizeof(segment{})) + g.size()

@@ -14,7 +14,7 @@ func (s *Store) Sweep(now stint.Micros) {
 		exhausted := len(*t.variants.Load()) == maxVariants
 		var used [maxVariants]bool
 		for g := range t.locked() {
-			s.live.Add(-int64(g.drop(now)))
+			s.live.Add(-int64(g.drop(now, nil)))
 			g.shrink()
 			if exhausted {
 				g.markUsed(&used)
