@@ -35,7 +35,8 @@ type item struct {
 	slot    int  // where it was, below 0 if it had no slot
 	moves   uint // of the segment then
 	changed bool // since the request began
-	fresh   bool // it needs a slot that it did not have
+	granted bool // it has a slot, or will have one
+	fresh   bool // it is the charge that needs that slot
 	passed  bool // a later item is about the same bucket
 	follows bool // an earlier one is
 	full    bool // the store has no room for what the limit would let pass
@@ -173,18 +174,21 @@ func (s *Store) ask(items []item, i int, c *stint.Charge, now stint.Micros, said
 		asked, changed := it.settle(it.limit, now, c.Ask)
 		*said, it.changed = asked, changed || it.changed
 	}
-	it.fresh = it.slot < 0 && it.changed && (same == nil || !same.changed)
+	had := it.slot >= 0 || same != nil && same.granted
+	it.fresh = !had && it.changed && c.Cost > 0
+	it.granted = had || it.fresh
 	if s.full == RefuseNew && said.OK && !c.Forced && c.Cost >= 0 && s.refuses(items[:i+1], c.Ask, now) {
 		*said, it.full = stint.Verdict{RetryAfter: it.segment.untilRoom(now)}, true
 		if c.Shadow {
 			it.load(same)
+			it.granted, it.fresh = had, false
 		}
 	}
 }
 
 // last returns the last of the items before it that is about the same bucket.
 func (it *item) last(before []item) (same *item) {
-	it.changed, it.fresh, it.passed, it.follows, it.full = false, false, false, false, false
+	it.changed, it.granted, it.fresh, it.passed, it.follows, it.full = false, false, false, false, false, false
 	for j := range before {
 		if o := &before[j]; o.about(it) {
 			o.passed, it.follows, same = true, true, o
@@ -221,7 +225,7 @@ func (it *item) complete() {
 func (it *item) load(same *item) {
 	g := it.segment
 	it.slot, it.moves = g.find(it.hash), g.moves
-	it.plain, it.changed, it.fresh = false, false, false
+	it.plain, it.changed = false, false
 	if same == nil {
 		it.bucket.read(g, it.slot)
 		return
@@ -239,7 +243,7 @@ func (s *Store) refuses(items []item, ask stint.Ask, now stint.Micros) bool {
 	wants := it.bucket
 	switch {
 	case ask.Cost > 0 && it.changed:
-	case ask.Cost == 0 && it.slot < 0 && !it.changed && it.limit.capacity > 0:
+	case ask.Cost == 0 && !it.granted && it.limit.capacity > 0:
 		wants.list = nil
 		wants.settle(it.limit, now, stint.Ask{Cost: 1})
 	default:

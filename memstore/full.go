@@ -83,7 +83,7 @@ func (s *Store) lacksRoom(items []item, wants *bucket, now stint.Micros) bool {
 		}
 	}
 	for g := it.segment; ; {
-		fresh := it.slot < 0 && (it.fresh || !it.changed)
+		fresh := it.fresh || !it.granted
 		need := g.growth(fresh, wants)
 		if !(fresh && s.live.Load()+others >= s.max) && (need == 0 || !s.exceeds(need)) {
 			return false
