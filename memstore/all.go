@@ -31,9 +31,14 @@ type item struct {
 	hash    uint64
 	segment *segment
 	bucket       // after the charge; while it is plain only the cell is good
-	plain   bool // a cell that limit counts, without a note
 	slot    int  // where it was, below 0 if it had no slot
 	moves   uint // of the segment then
+	marks
+}
+
+// marks are what is known of an item.
+type marks struct {
+	plain   bool // its bucket is a cell that limit counts, without a note
 	changed bool // since the request began
 	granted bool // it has a slot, or will have one
 	fresh   bool // it is the charge that needs that slot
@@ -87,7 +92,7 @@ func (s *Store) write(it *item, c *stint.Charge, items []item, now stint.Micros)
 		}
 	}
 	it.complete()
-	s.put(g, put{hash: it.hash, bucket: &it.bucket, now: now, keep: items, forced: it.forced})
+	s.put(g, g.find(it.hash), put{hash: it.hash, bucket: &it.bucket, now: now, keep: items, forced: it.forced})
 }
 
 // unlock lets go of segments, and only then splits those that are crowded: a split
@@ -117,8 +122,8 @@ func (s *Store) lockAll(sc *scratch, charges []stint.Charge) []*segment {
 		locked := sc.locked[:0]
 		for i := range items {
 			it := &items[i]
-			if it.limit = s.variant(charges[i].Policy); it.limit.stale() {
-				it.limit = s.settle(charges[i].Policy)
+			if it.limit = s.variant(charges[i].Policy); it.limit.tag == numberless || it.limit.retired.Load() {
+				it.limit = s.renew(it.limit, charges[i].Policy)
 			}
 			it.segment = it.limit.table.segment(it.hash)
 			locked = append(locked, it.segment)
@@ -171,8 +176,7 @@ func (s *Store) ask(items []item, i int, c *stint.Charge, now stint.Micros, said
 		it.complete()
 	} else {
 		it.load(same)
-		asked, changed := it.settle(it.limit, now, c.Ask)
-		*said, it.changed = asked, changed || it.changed
+		it.changed = it.settle(it.limit, now, c.Ask, said) || it.changed
 	}
 	had := it.slot >= 0 || same != nil && same.granted
 	it.fresh = !had && it.changed && c.Cost > 0
@@ -188,7 +192,7 @@ func (s *Store) ask(items []item, i int, c *stint.Charge, now stint.Micros, said
 
 // last returns the last of the items before it that is about the same bucket.
 func (it *item) last(before []item) (same *item) {
-	it.changed, it.granted, it.fresh, it.passed, it.follows, it.full = false, false, false, false, false, false
+	it.marks = marks{}
 	for j := range before {
 		if o := &before[j]; o.about(it) {
 			o.passed, it.follows, same = true, true, o
@@ -245,7 +249,8 @@ func (s *Store) refuses(items []item, ask stint.Ask, now stint.Micros) bool {
 	case ask.Cost > 0 && it.changed:
 	case ask.Cost == 0 && !it.granted && it.limit.capacity > 0:
 		wants.list = nil
-		wants.settle(it.limit, now, stint.Ask{Cost: 1})
+		var said stint.Verdict
+		wants.settle(it.limit, now, stint.Ask{Cost: 1}, &said)
 	default:
 		return false
 	}

@@ -42,23 +42,22 @@ func (b *bucket) read(g *segment, i int) {
 
 // settle asks b, under the limit v, and says whether b has become another bucket.
 // Its list may be changed in place.
-func (b *bucket) settle(v *variant, now stint.Micros, ask stint.Ask) (said stint.Verdict, changed bool) {
+func (b *bucket) settle(v *variant, now stint.Micros, ask stint.Ask, said *stint.Verdict) (changed bool) {
 	if b.variant == nil || b.variant == v && b.debt == (stint.Debt{}) {
-		said, changed = v.take(&b.count, now, ask)
-		if changed {
+		if changed = v.take(&b.count, now, ask, said); changed {
 			b.variant = v
 		}
-		return said, changed
+		return changed
 	}
 	after, debt := b.under(v, now)
 	expires := stint.Micros(0)
 	if !b.variant.same(v) {
 		expires = v.expires(after)
 	}
-	said, changed = v.take(&after, now, ask)
+	changed = v.take(&after, now, ask, said)
 	switch {
 	case ask.Cost == 0 || v.capacity == 0:
-		return said, false
+		return false
 	case said.OK:
 		if debt != (stint.Debt{}) {
 			debt = debt.Charge(now, ask.Cost, v.owes(after).Rate)
@@ -66,27 +65,27 @@ func (b *bucket) settle(v *variant, now stint.Micros, ask stint.Ask) (said stint
 	case !changed && expires <= b.expires():
 		// A limit that remembers the bucket for longer than the last one did would keep
 		// it even so: what it tells counts from here.
-		return said, false
+		return false
 	default:
 		debt.At = min(debt.At, now) // The clock may have been set back.
 	}
 	*b = bucket{variant: v, count: after, debt: debt}
-	return said, true
+	return true
 }
 
 // take asks a count and says whether it has changed.
-func (v *variant) take(c *count, now stint.Micros, ask stint.Ask) (said stint.Verdict, changed bool) {
+func (v *variant) take(c *count, now stint.Micros, ask stint.Ask, said *stint.Verdict) (changed bool) {
 	if v.lists == nil {
 		before := c.cell
-		c.cell, said = v.cells.Take(before, &v.params, now, ask)
-		return said, c.cell != before
+		c.cell, *said = v.cells.Take(before, &v.params, now, ask)
+		return c.cell != before
 	}
 	last := lastOf(c.list)
-	c.list, said = v.lists.TakeList(c.list, &v.params, now, ask)
+	c.list, *said = v.lists.TakeList(c.list, &v.params, now, ask)
 	if said.OK {
-		return said, ask.Cost != 0 && v.capacity > 0
+		return ask.Cost != 0 && v.capacity > 0
 	}
-	return said, last != lastOf(c.list) // moved, because the clock was set back
+	return last != lastOf(c.list) // moved, because the clock was set back
 }
 
 // lastOf is the instant of the last charge in a list.

@@ -33,20 +33,18 @@ const (
 // that a segment can have any size and grow in small steps.
 type buckets struct {
 	table *table
-	width int // words of a slot
-	used  int
+	width int  // words of a slot
+	count int  // slots
+	used  int  // slots that are used
 	moves uint // grows when buckets move to other slots
 	slots []int64
 	log   *arena // nil while there are no lists
 	notes *notes // nil while there are none
 }
 
-// count is the number of slots.
-func (g *buckets) count() int { return len(g.slots) / g.width }
-
 // start is the index of the home slot of h.
 func (g *buckets) start(h uint64) int {
-	return int(uint64(uint32(h))*uint64(g.count())>>32) * g.width
+	return int(uint64(uint32(h))*uint64(g.count)>>32) * g.width
 }
 
 // next is the index of the slot behind i.
@@ -188,29 +186,37 @@ func (g *buckets) place(h uint64) int {
 	if g.full() {
 		g.rebuild(g.more(), g.width)
 	}
+	i := g.vacant(h)
+	g.slots[i] = int64(h)
+	g.used++
+	return i
+}
+
+// vacant is the index of the slot that h would get.
+func (g *buckets) vacant(h uint64) int {
 	i := g.start(h)
 	for g.slots[i] != 0 {
 		i = g.next(i)
 	}
-	g.slots[i] = int64(h)
-	g.used++
 	return i
 }
 
 // adopt copies the bucket at slot i of old, of which g has none of the hash and no
 // less width. There is room for it.
 func (g *buckets) adopt(old *buckets, i int) {
-	at := g.place(old.hash(i))
+	at := g.vacant(old.hash(i))
+	g.used++
 	if old.log == nil && old.notes == nil && old.width == g.width {
 		copy(g.slots[at:at+g.width], old.slots[i:i+g.width])
 		return
 	}
+	g.slots[at] = old.slots[i]
 	b := old.view(i)
 	g.fill(at, &b)
 }
 
 // room is how many buckets the slots have room for.
-func (g *buckets) room() int { return g.count() / 4 * 3 }
+func (g *buckets) room() int { return g.count / 4 * 3 }
 
 // full says whether add would have to grow.
 func (g *buckets) full() bool { return g.used >= g.room() }
@@ -243,7 +249,8 @@ func (g *buckets) allocate(n, width int) {
 	// Append rounds up to what the allocator would give anyway.
 	slots := append([]int64(nil), make([]int64, words)...)
 	clear(slots[words:cap(slots)])
-	g.slots, g.width, g.used = slots[:cap(slots)/width*width], width, 0
+	g.count, g.width, g.used = cap(slots)/width, width, 0
+	g.slots = slots[:g.count*width]
 	g.log, g.notes = nil, nil
 	g.moves++
 }
@@ -321,7 +328,7 @@ func (g *buckets) expires(i int) stint.Micros {
 
 // empty gives all slots back.
 func (g *buckets) empty() {
-	g.slots, g.used, g.log, g.notes, g.width = nil, 0, nil, nil, minWidth
+	g.slots, g.count, g.used, g.log, g.notes, g.width = nil, 0, 0, nil, nil, minWidth
 	g.moves++
 }
 

@@ -127,7 +127,7 @@ func search(g *segment, n int, p put) (best victim, seen int) {
 	if i >= len(g.slots) || i%g.width != 0 {
 		i = 0
 	}
-	for range g.count() {
+	for range g.count {
 		if g.slots[i] != 0 && !p.needs(g, g.hash(i)) {
 			if v := g.weigh(i, p.now); v.before(best) {
 				best = v
@@ -155,7 +155,8 @@ func (g *segment) weigh(i int, now stint.Micros) victim {
 		return v
 	}
 	b := g.view(i)
-	if said, _ := b.variant.take(&b.count, now, stint.Ask{}); !said.OK {
+	var said stint.Verdict
+	if b.variant.take(&b.count, now, stint.Ask{}, &said); !said.OK {
 		v.rank = overLimit
 	}
 	return v

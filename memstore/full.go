@@ -14,8 +14,17 @@ const forcedPart = 16
 // exceeds says whether so many bytes more pass the bound.
 func (s *Store) exceeds(need int64) bool { return s.memory.Load()+need > s.maxMemory }
 
+// fits says whether the segment can keep b as it is: a cell that needs no note.
+func (g *segment) fits(fresh bool, b *bucket) bool {
+	return !(fresh && g.full()) && g.width >= b.variant.width && b.variant.lists == nil &&
+		b.variant.tag != numberless && b.debt == (stint.Debt{})
+}
+
 // growth is how many bytes more the segment needs to keep b.
 func (g *segment) growth(fresh bool, b *bucket) int64 {
+	if g.fits(fresh, b) {
+		return 0
+	}
 	need, width := int64(0), max(g.width, b.variant.width)
 	switch {
 	case fresh && g.full():

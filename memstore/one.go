@@ -49,7 +49,7 @@ func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask st
 	case i >= 0 && ask.Cost > 0:
 		g.setCell(i, v.tag, after)
 	default:
-		s.put(g, put{hash: hash, bucket: &bucket{variant: v, count: count{cell: after}}, now: now})
+		s.put(g, i, put{hash: hash, bucket: &bucket{variant: v, count: count{cell: after}}, now: now})
 		crowded = g.crowded()
 	}
 	if g.waits >= busy {
@@ -85,9 +85,7 @@ func (s *Store) lock(p *stint.Policy, hash uint64) (*variant, *segment) {
 			return v, g
 		}
 		g.mu.Unlock()
-		if v.stale() {
-			s.settle(p)
-		}
+		s.renew(v, p)
 	}
 }
 
@@ -101,10 +99,10 @@ type put struct {
 	forced  bool     // it may be lost where the store refuses for want of room
 }
 
-// put writes a bucket to g. A bucket that is worth nothing loses its slot.
-func (s *Store) put(g *segment, p put) {
+// put writes a bucket to slot i of g, or to a new one if i is below 0. A bucket that is
+// worth nothing loses its slot.
+func (s *Store) put(g *segment, i int, p put) {
 	p.segment = g
-	i := g.find(p.hash)
 	if p.expires() <= p.now {
 		if i >= 0 {
 			g.remove(i)

@@ -33,7 +33,7 @@ func (s *Store) refuse(items []item, charges []stint.Charge, verdicts []stint.Ve
 func (it *item) untouched(now stint.Micros, ask stint.Ask, said *stint.Verdict) {
 	if !it.askPlain(now, ask, said) {
 		it.load(nil)
-		*said, it.changed = it.settle(it.limit, now, ask)
+		it.changed = it.settle(it.limit, now, ask, said)
 	}
 }
 

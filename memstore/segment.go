@@ -115,7 +115,7 @@ func (g *segment) shrink() {
 	switch {
 	case g.used == 0:
 		g.empty()
-	case g.count() > 2*minSlots && g.used < g.count()/4, g.log.sparse():
+	case g.count > 2*minSlots && g.used < g.count/4, g.log.sparse():
 		g.rebuild(g.used+g.used/4, g.widest())
 	}
 	g.account()

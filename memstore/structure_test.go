@@ -333,7 +333,7 @@ func TestSegmentsOfLongListsSplit(t *testing.T) {
 func keep(v *variant, hash uint64, list []int64) {
 	g := v.table.segment(hash)
 	s := v.table.store
-	s.put(g, put{hash: hash, bucket: &bucket{variant: v, count: count{list: list}}, now: start})
+	s.put(g, g.find(hash), put{hash: hash, bucket: &bucket{variant: v, count: count{list: list}}, now: start})
 	if g.crowded() {
 		v.table.split(g)
 	}
@@ -351,7 +351,7 @@ func TestSegmentsOfManyListsSplit(t *testing.T) {
 	checkStructure(t, s)
 	for g := range v.table.locked() {
 		for range g.used / 5 * 4 {
-			i := r.IntN(g.count()) * g.width
+			i := r.IntN(g.count) * g.width
 			for g.slots[i] == 0 {
 				i = g.next(i)
 			}

@@ -62,6 +62,14 @@ func (v *variant) stale() bool {
 	return v.retired.Load() || v.tag == numberless && v.table.vacant.Load()
 }
 
+// renew gives a policy another variant if its own is stale.
+func (s *Store) renew(v *variant, p *stint.Policy) *variant {
+	if !v.stale() {
+		return v
+	}
+	return s.settle(p)
+}
+
 // variant finds or makes the variant of a policy. It may be stale.
 func (s *Store) variant(p *stint.Policy) *variant {
 	known := p.Home()
