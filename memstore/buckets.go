@@ -245,14 +245,23 @@ func wordsFor(n, width int) int { return max(minSlots, (n+2)/3*4) * width }
 
 // allocate makes empty slots for n buckets.
 func (g *buckets) allocate(n, width int) {
-	words := wordsFor(n, width)
-	// Append rounds up to what the allocator would give anyway.
-	slots := append([]int64(nil), make([]int64, words)...)
-	clear(slots[words:cap(slots)])
+	slots := rounded(wordsFor(n, width))
 	g.count, g.width, g.used = cap(slots)/width, width, 0
 	g.slots = slots[:g.count*width]
 	g.log, g.notes = nil, nil
 	g.moves++
+}
+
+// rounded makes a slice of at least n words, and of all that the allocator gives for
+// it: whole pages where it is large, and otherwise what append makes of it.
+func rounded(n int) []int64 {
+	const page, large = 8192 / 8, 32768 / 8
+	if n > large {
+		return make([]int64, (n+page-1)/page*page)
+	}
+	words := append([]int64(nil), make([]int64, n)...)
+	clear(words[n:cap(words)])
+	return words[:cap(words)]
 }
 
 // rebuild gives the segment slots for n buckets, at least those that it has, moves
