@@ -151,7 +151,7 @@ func TestDecisionsWithoutAStore(t *testing.T) {
 
 func TestOtherMetrics(t *testing.T) {
 	a := New(Options{Version: "v1.2.3", Store: func() StoreStats {
-		return StoreStats{Buckets: 11, MaxBuckets: 12, Evicted: 13, EvictedInUse: 14}
+		return StoreStats{Buckets: 11, MaxBuckets: 12, Memory: 15, MaxMemory: 16, Evicted: 13, EvictedInUse: 14}
 	}})
 	a.Reloaded(frozen(), nil)
 	wantMetrics(t, a, `stint_config_last_reload_success 1`)
@@ -170,6 +170,7 @@ func TestOtherMetrics(t *testing.T) {
 	}
 	wantMetrics(t, a,
 		`stint_memory_buckets 11`, `stint_memory_max_buckets 12`,
+		`stint_memory_bytes 15`, `stint_memory_max_bytes 16`,
 		`stint_memory_evicted_total 13`, `stint_memory_evicted_in_use_total 14`,
 		`stint_config_last_reload_success 0`, `stint_config_last_reload_timestamp_seconds 1.772409601e+09`,
 		`stint_config_reloads_total{result="success"} 1`, `stint_config_reloads_total{result="failure"} 1`,

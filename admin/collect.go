@@ -64,8 +64,9 @@ func (r *reload) Collect(c chan<- prometheus.Metric) {
 
 // store reads the counters of a store once for each scrape.
 type store struct {
-	stats                                func() StoreStats
-	buckets, most, evicted, evictedInUse *prometheus.Desc
+	stats                           func() StoreStats
+	buckets, most, bytes, mostBytes *prometheus.Desc
+	evicted, evictedInUse           *prometheus.Desc
 }
 
 func storeCollector(stats func() StoreStats) *store {
@@ -73,6 +74,9 @@ func storeCollector(stats func() StoreStats) *store {
 		stats:   stats,
 		buckets: prometheus.NewDesc("stint_memory_buckets", "Buckets kept in memory.", nil, nil),
 		most:    prometheus.NewDesc("stint_memory_max_buckets", "The most buckets that are kept in memory.", nil, nil),
+		bytes:   prometheus.NewDesc("stint_memory_bytes", "Bytes that the buckets in memory take.", nil, nil),
+		mostBytes: prometheus.NewDesc("stint_memory_max_bytes",
+			"The most bytes that buckets may take in memory.", nil, nil),
 		evicted: prometheus.NewDesc("stint_memory_evicted_total", "Buckets dropped to make room for others.", nil, nil),
 		evictedInUse: prometheus.NewDesc("stint_memory_evicted_in_use_total",
 			"Buckets dropped to make room for others while they still carried counts.", nil, nil),
@@ -83,6 +87,8 @@ func storeCollector(stats func() StoreStats) *store {
 func (s *store) Describe(c chan<- *prometheus.Desc) {
 	c <- s.buckets
 	c <- s.most
+	c <- s.bytes
+	c <- s.mostBytes
 	c <- s.evicted
 	c <- s.evictedInUse
 }
@@ -92,6 +98,8 @@ func (s *store) Collect(c chan<- prometheus.Metric) {
 	now := s.stats()
 	c <- prometheus.MustNewConstMetric(s.buckets, prometheus.GaugeValue, float64(now.Buckets))
 	c <- prometheus.MustNewConstMetric(s.most, prometheus.GaugeValue, float64(now.MaxBuckets))
+	c <- prometheus.MustNewConstMetric(s.bytes, prometheus.GaugeValue, float64(now.Memory))
+	c <- prometheus.MustNewConstMetric(s.mostBytes, prometheus.GaugeValue, float64(now.MaxMemory))
 	c <- prometheus.MustNewConstMetric(s.evicted, prometheus.CounterValue, float64(now.Evicted))
 	c <- prometheus.MustNewConstMetric(s.evictedInUse, prometheus.CounterValue, float64(now.EvictedInUse))
 }

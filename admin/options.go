@@ -47,6 +47,8 @@ type Rule struct {
 type StoreStats struct {
 	// Buckets are those kept now, MaxBuckets is their bound.
 	Buckets, MaxBuckets int64
+	// Memory is what they take, in bytes, MaxMemory is the bound of that.
+	Memory, MaxMemory int64
 	// Evicted buckets made room for others, EvictedInUse are those of them that
 	// still carried counts.
 	Evicted, EvictedInUse int64

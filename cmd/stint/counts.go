@@ -171,7 +171,8 @@ func (c *counts) close() {
 func (c *counts) stats() admin.StoreStats {
 	now := c.memory.Stats()
 	return admin.StoreStats{
-		Buckets: now.Buckets, MaxBuckets: now.MaxBuckets, Evicted: now.Evicted, EvictedInUse: now.EvictedInUse,
+		Buckets: now.Buckets, MaxBuckets: now.MaxBuckets, Memory: now.Memory, MaxMemory: now.MaxMemory,
+		Evicted: now.Evicted, EvictedInUse: now.EvictedInUse,
 	}
 }
 
