@@ -21,16 +21,17 @@ func (s *Store) TakeOne(_ context.Context, now stint.Micros, p *stint.Policy, ke
 // case, without a list of charges. ok is false for all others. It is one long function
 // because a call costs as much as what it does here.
 func (s *Store) takeOne(given stint.Micros, p *stint.Policy, hash uint64, ask stint.Ask) (now stint.Micros, said stint.Verdict, ok bool) {
-	if !keepable(given) {
+	v := s.variant(p)
+	if v.cells == nil || !keepable(given) {
 		return 0, said, false
 	}
 	now = given
 	if given == 0 {
 		now = s.clock()
 	}
-	v, g := s.lock(p, hash)
+	v, g := s.lock(v, p, hash)
 	i := g.find(hash)
-	if v.cells == nil || i >= 0 && g.tag(i) != v.tag || i < 0 && (s.full == RefuseNew || v.tag == numberless) {
+	if i >= 0 && g.tag(i) != v.tag || i < 0 && (s.full == RefuseNew || v.tag == numberless) {
 		g.mu.Unlock()
 		return 0, said, false
 	}
@@ -75,17 +76,17 @@ func (s *Store) oneOfMany(now stint.Micros, p *stint.Policy, key string, ask sti
 	return now, sc.verdict[0], nil
 }
 
-// lock finds the policy's variant and locks the segment of hash in its table.
-func (s *Store) lock(p *stint.Policy, hash uint64) (*variant, *segment) {
+// lock locks the segment of hash in the table of the policy's variant, which is v if
+// that is not stale.
+func (s *Store) lock(v *variant, p *stint.Policy, hash uint64) (*variant, *segment) {
 	for {
-		v := s.variant(p)
 		g := v.table.segment(hash)
 		g.lock()
 		if !g.gone && !v.retired.Load() {
 			return v, g
 		}
 		g.mu.Unlock()
-		s.renew(v, p)
+		v = s.renew(v, p)
 	}
 }
 
