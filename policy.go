@@ -14,8 +14,8 @@ const MaxName = 128
 // one stood. A Policy is made by [NewPolicy] and never changed afterwards; it is
 // safe for concurrent use.
 type Policy struct {
-	// Name identifies the counters in a store. Policies of one name share them, and
-	// so need the same algorithm, except that a new one may take over for good.
+	// Name identifies the counters in a store. Policies of one name share them, also
+	// under different limits and by different algorithms.
 	Name string
 	// Limit is the limit as it was given.
 	Limit Limit

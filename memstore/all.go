@@ -231,7 +231,7 @@ func (it *item) load(same *item) {
 	it.slot, it.moves = g.find(it.hash), g.moves
 	it.plain, it.changed = false, false
 	if same == nil {
-		it.bucket.read(g, it.slot)
+		it.read(g, it.slot)
 		return
 	}
 	same.complete()

@@ -20,24 +20,14 @@ type count struct {
 // read makes b the bucket at slot i of g, or the zero bucket if i is below 0. It keeps
 // the room of its list.
 func (b *bucket) read(g *segment, i int) {
-	list := b.list[:0]
-	if i < 0 {
-		*b = bucket{count: count{list: list}}
-		return
+	room := b.list[:0]
+	var found bucket
+	if i >= 0 {
+		found = g.view(i)
 	}
-	if tag := g.tag(i); tag != noted {
-		v := g.table.tagged(tag)
-		b.variant, b.debt, b.list = v, stint.Debt{}, list
-		if v.lists == nil {
-			b.cell = g.cell(i)
-		} else {
-			at := g.slots[i+1] & wordMask
-			b.list = append(list, g.log.words[at:at+g.slots[i+2]]...)
-		}
-		return
-	}
-	*b = g.view(i)
-	b.list = append(list, b.list...)
+	room = append(room, found.list...)
+	*b = found
+	b.list = room
 }
 
 // settle asks b, under the limit v, and says whether b has become another bucket.

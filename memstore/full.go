@@ -16,7 +16,7 @@ func (s *Store) exceeds(need int64) bool { return s.memory.Load()+need > s.maxMe
 
 // fits says whether the segment can keep b as it is: a cell that needs no note.
 func (g *segment) fits(fresh bool, b *bucket) bool {
-	return !(fresh && g.full()) && g.width >= b.variant.width && b.variant.lists == nil &&
+	return (!fresh || !g.full()) && g.width >= b.variant.width && b.variant.lists == nil &&
 		b.variant.tag != numberless && b.debt == (stint.Debt{})
 }
 
@@ -93,8 +93,8 @@ func (s *Store) lacksRoom(items []item, wants *bucket, now stint.Micros) bool {
 	}
 	for g := it.segment; ; {
 		fresh := it.fresh || !it.granted
-		need := g.growth(fresh, wants)
-		if !(fresh && s.live.Load()+others >= s.max) && (need == 0 || !s.exceeds(need)) {
+		tooMany := fresh && s.live.Load()+others >= s.max
+		if need := g.growth(fresh, wants); !tooMany && (need == 0 || !s.exceeds(need)) {
 			return false
 		}
 		n := g.drop(now, items)

@@ -52,8 +52,9 @@ type Options struct {
 	// half of the memory that the process may use: the least of its cgroup's limit, the
 	// soft limit of the Go runtime and the memory of the machine, or DefaultMaxMemory
 	// where none of them can be told. A request is served whole, so the store may pass
-	// the bound by what the requests under way need: some 100 kB each, and up to 300 kB
-	// for a log of 10,000 entries.
+	// the bound by what the requests under way need: some kB each, and up to 300 kB
+	// where a log grows to 10,000 entries. Names and limits cannot be evicted: some 700
+	// bytes for each name and 150 for each limit.
 	MaxMemory int64
 	// WhenFull says what happens to a new key when either bound is met.
 	WhenFull Full

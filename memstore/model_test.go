@@ -292,7 +292,7 @@ func (m *model) compare(charges []stint.Charge, got []stint.Verdict) error {
 		return err
 	}
 	for j, i := range of {
-		if got[i] != want[j] && !(want[j].OK && m.lackedRoom(&charges[i], got[i])) {
+		if lacked := want[j].OK && m.lackedRoom(&charges[i], got[i]); got[i] != want[j] && !lacked {
 			return fmt.Errorf("charge %d of %d: %s %s %v %q cost %d forced %v shadow %v\ngot  %+v\nwant %+v", i, len(charges), charges[i].Policy.Name,
 				charges[i].Policy.Algorithm.Name(), charges[i].Policy.Limit, charges[i].Key, charges[i].Cost, charges[i].Forced, charges[i].Shadow, got[i], want[j])
 		}

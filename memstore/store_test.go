@@ -19,9 +19,9 @@ func TestStore(t *testing.T) {
 }
 
 func TestTwinOfTheReference(t *testing.T) {
-	n := 200_000
+	n := storetest.Size(200_000)
 	if raceEnabled {
-		n = 20_000
+		n = min(n, 20_000)
 	}
 	storetest.Twins(t, newStore(t, memstore.Options{}), storetest.NewReference(), n)
 }

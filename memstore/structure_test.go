@@ -3,6 +3,7 @@ package memstore
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -429,4 +430,67 @@ func TestNothingIsLockedWhileASegmentSplits(t *testing.T) {
 	if !g.gone {
 		t.Error("the crowded segment was not split")
 	}
+}
+
+// TestATableStartsSmallAndSpreads: a table begins with one lock, and has 64 of them
+// before there are more than some thousand buckets.
+func TestATableStartsSmallAndSpreads(t *testing.T) {
+	s := open(t, Options{})
+	p := named(t, "p", stint.Limit{Count: 5, Window: time.Hour}, algo.TokenBucket)
+	segments := func() (n int) {
+		for range s.tables["p"].locked() {
+			n++
+		}
+		return n
+	}
+	for i := range 4096 {
+		askOne(t, s, p, fmt.Sprint(i), start, 1)
+		if n := segments(); i == 0 && n != 1 || n > i/8+1 {
+			t.Fatalf("%d buckets in %d segments", i+1, n)
+		}
+	}
+	if n := segments(); n < 1<<spreadDepth {
+		t.Errorf("4096 buckets in %d segments, want at least 64", n)
+	}
+	checkStructure(t, s)
+}
+
+// TestABusyLockSplits: a few buckets that many ask at once are put under several locks,
+// but a bucket alone is not.
+func TestABusyLockSplits(t *testing.T) {
+	for _, keys := range []int{1, 2, 20} {
+		for _, single := range []bool{true, false} {
+			s := open(t, Options{})
+			p := named(t, "p", stint.Limit{Count: 1000, Window: time.Hour}, algo.TokenBucket)
+			for i := range 200 {
+				for g := range s.locked("p") {
+					g.waits = busy
+				}
+				if key := fmt.Sprint(i % keys); single {
+					askOne(t, s, p, key, start, 1)
+				} else {
+					charges := []stint.Charge{{Policy: p, Key: []byte(key), Ask: stint.Ask{Cost: 1}}, {Policy: p, Key: []byte(key), Ask: stint.Ask{Cost: 1}}}
+					ask(t, s, start, charges, make([]stint.Verdict, 2))
+				}
+			}
+			n := 0
+			for g := range s.locked("p") {
+				if n++; g.used > 1 && g.depth < spreadDepth {
+					t.Errorf("%d buckets are still under one busy lock", g.used)
+				}
+			}
+			if keys == 1 && n != 1 {
+				t.Errorf("one bucket has %d segments", n)
+			}
+			checkStructure(t, s)
+		}
+	}
+}
+
+// locked yields the segments of a name.
+func (s *Store) locked(name string) iter.Seq[*segment] {
+	if t := s.tables[name]; t != nil {
+		return t.locked()
+	}
+	return func(func(*segment) bool) {}
 }
