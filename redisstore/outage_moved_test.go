@@ -163,6 +163,7 @@ func TestTheMasterMovesUnderLoad(t *testing.T) {
 		replica.AwaitMaster()
 	}
 	end()
+	t.Logf("%d moves: %d calls failed and %d passed", moves, failed.Load(), passed.Load())
 	if n := failed.Load(); n < moves || n > moves*inFlight {
 		t.Errorf("%d calls failed in %d moves, want at least one in each, and at most %d", n, moves, inFlight)
 	}

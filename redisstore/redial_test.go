@@ -73,7 +73,7 @@ func TestTheGuardEndsAConnectionInThePlaceOfARefusal(t *testing.T) {
 		if s := string(got); !strings.HasPrefix(s, before) || strings.Contains(s[len(before):], "\n") {
 			t.Errorf("pieces of %d: the client reads %q", n, s)
 		}
-		if _, again := g.Read(make([]byte, 8)); again != err || len(told) != 1 || told[0] != err {
+		if _, again := g.Read(make([]byte, 8)); !errors.Is(again, err) || len(told) != 1 || !errors.Is(told[0], err) {
 			t.Errorf("pieces of %d: told %v, and then %v", n, told, again)
 		}
 	}
@@ -86,7 +86,7 @@ func TestAnAddressThatRefusesIsLeftAlone(t *testing.T) {
 		d, cause := new(dialer), errors.New("cause")
 		expect := func(addr string, want error) {
 			t.Helper()
-			if err := d.refusal(addr); err != want {
+			if err := d.refusal(addr); !errors.Is(err, want) {
 				t.Errorf("%s: error %v, want %v", addr, err, want)
 			}
 		}
@@ -97,14 +97,14 @@ func TestAnAddressThatRefusesIsLeftAlone(t *testing.T) {
 		d.refuse("a", refusal{cause, time.Now().Add(redial)})
 		expect("a", cause)
 		expect("b", nil)
-		if _, err := d.dial(context.Background(), "a", &net.Dialer{}, nil); err != cause {
+		if _, err := d.dial(context.Background(), "a", &net.Dialer{}, nil); !errors.Is(err, cause) {
 			t.Errorf("error %v, want %v", err, cause)
 		}
-		time.Sleep(redial - 1)
+		time.Sleep(redial - time.Nanosecond)
 		d.refuse("b", refusal{cause, time.Now().Add(redial)})
 		expect("a", cause)
 		expect("b", cause)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		expect("a", nil)
 		d.refuse("c", refusal{cause, time.Now().Add(redial)})
 		if len(d.refused) != 2 {
