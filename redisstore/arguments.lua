@@ -1,13 +1,16 @@
 -- The general script settles the requests of one call, one after the other, each all
--- or none. It is this text and those of values.lua, write.lua, usual.lua and, inside
--- the function rest, debt.lua, read.lua, settle.lua and request.lua.
+-- or none. It is this text, which reads the arguments, and those of values.lua, which
+-- reads the buckets, write.lua, and usual.lua, which decides what most calls ask. Inside
+-- the function rest stand rest.lua, debt.lua, log.lua, read.lua for values of any
+-- layout, settle.lua for a charge and request.lua for a request of any kind.
 --
 -- What shaped it: the script of a call begins with nothing, so each function and each
 -- table that it makes costs every call some 0.1 µs, where a charge of a token bucket
--- costs 2 µs in all. So what most calls do not need is made by rest when it is needed,
--- what requests do one after the other is a loop without functions, values are read by
--- one command, and a value that keeps its length is replaced in place: SETRANGE costs a
--- third less than SET.
+-- costs 2 µs in all, and a command some 0.3 µs. So what most calls do not need is made
+-- by rest when it is needed, what requests do one after the other is a loop without
+-- functions, values are read by one command, and a cell is written in place: SETRANGE
+-- costs 0.3 µs, SET with KEEPTTL 0.5 and with an expiry 0.9. To look at the expiry of
+-- what is written in place costs 0.24 µs.
 --
 -- KEYS are the buckets, each once. ARGV[1] is doubles:
 --
@@ -19,7 +22,9 @@
 --   instant of that
 --
 -- The answer is packed by the format ARGV[2]: the instant, then for each charge
--- whether it fits and the cell that it met, or the verdict where a cell is a list.
+-- whether it fits and the cell that it met, or the verdict where a cell is a list. Of a
+-- request that is refused it is the cell before the request; a charge that does not fit
+-- has the flag WANTED where that was asked for all that the request wants of it.
 -- The charges of a request that is split have behind that what a look at the list
 -- would have told before.
 -- Only what has changed is written.
