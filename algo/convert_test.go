@@ -13,17 +13,16 @@ import (
 
 // convert makes to the bucket of m as the limit of to counts it, where it is worth
 // anything at now.
-func (m *machine) convert(to *machine, now stint.Micros) (whole bool) {
+func (m *machine) convert(to *machine, now stint.Micros) {
 	to.forget()
 	if m.expires() <= now {
-		return true
+		return
 	}
 	if a, ok := m.a.(stint.CellAlgorithm); ok {
-		to.cell, whole = a.Convert(m.cell, &m.p, &to.p)
-		return whole
+		to.cell, _ = a.Convert(m.cell, &m.p, &to.p)
+		return
 	}
 	to.list = m.copy().list
-	return m.a.(stint.ListAlgorithm).ConvertList(to.list, &m.p, &to.p)
 }
 
 // drawUsed draws a bucket that has been asked for a while, and the instant.
