@@ -3,8 +3,6 @@ package memstore
 import (
 	"iter"
 	"unsafe"
-
-	"github.com/stint-dev/stint"
 )
 
 // minSlots is the size of the smallest table. A quarter of the slots stays empty, so
@@ -207,17 +205,6 @@ func (g *buckets) all() iter.Seq[int] {
 			}
 		}
 	}
-}
-
-// expires is the instant from which the bucket at slot i is worth nothing.
-func (g *buckets) expires(i int) stint.Micros {
-	if tag := g.tag(i); tag != noted {
-		if v := g.table.tagged(tag); v.cells != nil {
-			return v.cells.Expires(g.cell(i), &v.params)
-		}
-	}
-	b := g.view(i)
-	return b.expires()
 }
 
 // empty gives all slots back.

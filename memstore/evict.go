@@ -150,13 +150,10 @@ func (p *put) needs(g *segment, hash uint64) bool {
 // weigh says how readily the bucket at slot i goes.
 func (g *segment) weigh(i int, now stint.Micros) victim {
 	v := victim{rank: inUse, segment: g, slot: i, expires: g.expires(i)}
-	if v.expires <= now {
+	switch {
+	case v.expires <= now:
 		v.rank = worthless
-		return v
-	}
-	b := g.view(i)
-	var said stint.Verdict
-	if b.variant.take(&b.count, now, stint.Ask{}, &said); !said.OK {
+	case g.spent(i, now):
 		v.rank = overLimit
 	}
 	return v

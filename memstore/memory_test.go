@@ -99,17 +99,16 @@ func TestBytesAreCounted(t *testing.T) {
 // TestLogsStayWithinTheBound lets logs of up to 10,000 entries grow in a store that has
 // room for a few of them.
 func TestLogsStayWithinTheBound(t *testing.T) {
-	const bound = 2 << 20
+	bound, n := int64(2<<20), 150_000
+	if underRace {
+		bound, n = bound/4, n/4
+	}
 	for _, full := range []Full{EvictNearestReset, RefuseNew} {
 		s := open(t, Options{MaxMemory: bound, WhenFull: full})
 		p := named(t, "p", stint.Limit{Count: algo.MaxLog, Window: time.Hour}, algo.SlidingWindowLog)
 		other := named(t, "other", stint.Limit{Count: 5, Window: time.Hour}, algo.TokenBucket)
 		r := rand.New(rand.NewPCG(1, 1))
 		most, refused, now := int64(0), 0, start
-		n := 150_000
-		if underRace {
-			n = 60_000
-		}
 		for range n {
 			now++
 			// Half of the requests are about few keys, so that some logs become long.

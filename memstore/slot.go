@@ -47,6 +47,12 @@ func (g *buckets) first(i int) (int64, *variant, *note) {
 	return n.first, n.variant, n
 }
 
+// list returns the list that begins at the word first of the log, of the bucket at
+// slot i. It is valid until the next change.
+func (g *buckets) list(i int, first int64) []int64 {
+	return g.log.words[first : first+g.slots[i+2]]
+}
+
 // view returns the bucket at slot i. Its list is valid until the next change.
 func (g *buckets) view(i int) bucket {
 	first, v, n := g.first(i)
@@ -55,12 +61,41 @@ func (g *buckets) view(i int) bucket {
 		b.debt = n.debt
 	}
 	if v.lists != nil {
-		b.list = g.log.words[first : first+g.slots[i+2]]
+		b.list = g.list(i, first)
 		return b
 	}
 	b.cell = g.cell(i)
 	b.cell.At = stint.Micros(first)
 	return b
+}
+
+// expires is the instant from which the bucket at slot i is worth nothing.
+func (g *buckets) expires(i int) stint.Micros {
+	tag := g.tag(i)
+	if tag == noted {
+		b := g.view(i)
+		return b.expires()
+	}
+	v := g.table.tagged(tag)
+	if v.lists != nil {
+		return v.lists.ExpiresList(g.list(i, g.slots[i+1]&wordMask), &v.params)
+	}
+	return v.cells.Expires(g.cell(i), &v.params)
+}
+
+// spent says whether the bucket at slot i refuses a request of cost 1 at now, under the
+// limit that counted it last.
+func (g *buckets) spent(i int, now stint.Micros) bool {
+	first, v, _ := g.first(i)
+	var said stint.Verdict
+	if v.lists != nil {
+		_, said = v.lists.TakeList(g.list(i, first), &v.params, now, stint.Ask{})
+	} else {
+		c := g.cell(i)
+		c.At = stint.Micros(first)
+		_, said = v.cells.Take(c, &v.params, now, stint.Ask{})
+	}
+	return !said.OK
 }
 
 // set writes a bucket to slot i in the place of another.
