@@ -48,7 +48,7 @@ bench: build ## Stint beside other libraries, the gateway beside nginx
 	scripts/need $(BENCH_NEEDS)
 	cd bench && go run ./memory && go run ./middleware && go run ./gateway && go run ./redis && go run ./service
 
-campaign: ## search longer: fuzz, properties, races
+campaign: ## search longer, for half an hour at most
 	scripts/campaign
 
 cover: ## how much of the code the tests run
