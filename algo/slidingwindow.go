@@ -189,15 +189,20 @@ func (s slidingWindow) Owes(c stint.Cell, p *stint.Params) stint.Debt {
 
 // Assume implements [stint.CellAlgorithm]: what is owed came evenly over the window
 // that ends with the last charge, as the algorithm supposes of every window that it
-// does not count itself. So a window after the last charge it is gone.
+// does not count itself. So it is gone a window after the last charge, but for a limit
+// of 1, which forgets at the end of a window only. What came in the current window is
+// rounded up, and the window before has the rest: rounded down, a limit of a few units
+// would forget at the window's end what has just been counted elsewhere.
 func (s slidingWindow) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) {
 	if d.Owed == 0 || p[limit] == 0 {
 		return stint.Cell{}, d.Owed == 0
 	}
 	n := d.Units()
 	used := min(n, p[limit])
-	before := s.weighed(used, p, int64(d.At))
-	return stint.Cell{At: d.At, Used: used - before, Prior: used}, n <= p[limit]
+	elapsed := int64(d.At) % p[window] / p[tick]
+	current := ceilDiv(used*elapsed, p[ticks])
+	before := (used - current) * p[ticks] / (p[ticks] - elapsed) // weighed, it is used - current again
+	return stint.Cell{At: d.At, Used: current, Prior: before}, n <= p[limit]
 }
 
 // Convert implements [stint.CellAlgorithm]. Counts of the same window stay if they

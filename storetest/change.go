@@ -16,6 +16,7 @@ var changes = []behaviour{
 	{"C125 a lowered limit goes on refilling", loweredLimit},
 	{"C039 remaining is never below zero", neverBelowZero},
 	{"two limits of one name in turn earn nothing", limitsInTurn},
+	{"counters of one unit in turn earn nothing", unitsInTurn},
 	{"the wait after a change is true", waitAfterChange},
 	{"a refused request after a change charges nothing", refusedAfterChange},
 	{"many limits of one name leave each bucket its own", manyLimits},
@@ -76,6 +77,21 @@ func limitsInTurn(t *testing.T, b *bench) {
 		if passed != 10 {
 			t.Errorf("%s: %d passed, want 10", a.Name(), passed)
 		}
+	}
+}
+
+// unitsInTurn: each of two counters forgets at the end of its window. What the other has
+// just counted must last longer than that, or they admit the sum of both rates.
+func unitsInTurn(t *testing.T, b *bench) {
+	a := algo.SlidingWindowCounter
+	second, less := policy(t, "units", "1 per 1s", a), policy(t, "units", "1 per 700ms", a)
+	passed, seconds := 0, 20
+	for range 20 * seconds {
+		passed += b.passes(1, one(second, "k")) + b.passes(1, one(less, "k"))
+		b.after(50 * time.Millisecond)
+	}
+	if most := 2 + seconds*10/7; passed > most {
+		t.Errorf("%d passed in %d s, want at most %d", passed, seconds, most)
 	}
 }
 

@@ -101,9 +101,9 @@ func (g *game) limits() (l []string) {
 	return l
 }
 
-// admit widens the ledger by a limit. Windows forget at their edges what others have
-// counted, so a fixed window admits what it admits alone beside the others, and a
-// counter whose limit is a few units may admit one of them early.
+// admit widens the ledger by a limit. A fixed window forgets at its edges what others
+// have counted, so it admits what it admits alone beside the others. Beside other
+// algorithms a sliding counter, which counts in units, is right to a unit.
 func (l *ledger) admit(p *stint.Policy) {
 	rate := big.NewRat(p.Limit.Count, p.Limit.Window.Microseconds())
 	most := new(big.Rat).SetInt64(p.Capacity())
