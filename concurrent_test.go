@@ -55,7 +55,7 @@ func crowd(t *testing.T, trip time.Duration, seed uint64) {
 				c.Cost = 1 + r.Int64N(burst)
 				if d, err := l.limiter.Wait(ctx, c); err == nil && d.Allowed {
 					mu.Lock()
-					gone = append(gone, &caller{cost: c.Cost, after: time.Since(l.start)})
+					gone = append(gone, &caller{cost: c.Cost, end: end{after: time.Since(l.start)}})
 					mu.Unlock()
 				}
 				cancel()

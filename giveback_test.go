@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,9 @@ import (
 type desk struct {
 	*testing.T
 	limiter *stint.Limiter
-	asked   [][]stint.Charge
+
+	mu    sync.Mutex
+	asked [][]stint.Charge
 }
 
 func newDesk(t *testing.T) *desk {
@@ -25,6 +28,8 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{T: t}
 	store := storetest.NewReference()
 	d.limiter = &stint.Limiter{Store: takeFunc(func(ctx context.Context, now stint.Micros, c []stint.Charge, v []stint.Verdict) (stint.Micros, error) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		d.asked = append(d.asked, append([]stint.Charge(nil), c...))
 		return store.Take(ctx, now, c, v)
 	})}

@@ -28,10 +28,28 @@ type caller struct {
 	cancelled time.Duration
 	refused   bool
 
-	done    bool
+	ended chan end // holds what came of it, until it is collected
+	done  bool
+	end
+}
+
+// end is what came of a caller.
+type end struct {
 	after   time.Duration
 	allowed bool
 	err     error
+}
+
+// rest lets everything come to rest, and collects what came of the callers.
+func rest(all []*caller) {
+	synctest.Wait()
+	for _, c := range all {
+		select {
+		case c.end = <-c.ended:
+			c.done = true
+		default:
+		}
+	}
 }
 
 // bucketModel is a bucket that is booked ahead, in rationals: what it owes falls at the
@@ -123,18 +141,18 @@ func bucketGame(t *testing.T, r *rand.Rand) {
 	finish := make(chan *caller, 1)
 	for range 200 {
 		time.Sleep(time.Duration(r.Int64N(int64(600 * ms / time.Duration(count)))).Truncate(us))
-		synctest.Wait()
+		rest(all)
 		now := time.Since(l.start)
 		if r.IntN(4) == 0 && len(m.waiting) > 0 {
 			c := m.waiting[r.IntN(len(m.waiting))]
 			if !c.done && c.cancelled == 0 && !slices.ContainsFunc(m.waiting, func(c *caller) bool { return !c.done && c.near(now) }) {
 				m.leave(now, c)
 				c.cancel()
-				synctest.Wait()
+				rest(all)
 			}
 			continue
 		}
-		c := &caller{n: len(all), cost: 1 + r.Int64N(burst)}
+		c := &caller{n: len(all), cost: 1 + r.Int64N(burst), ended: make(chan end, 1)}
 		if r.IntN(10) == 0 {
 			c.cost = burst + 1
 		}
@@ -158,19 +176,19 @@ func bucketGame(t *testing.T, r *rand.Rand) {
 			ask := charge(l.policy, "k")
 			ask.Cost = c.cost
 			d, err := l.limiter.Wait(ctx, ask)
-			c.done, c.after, c.allowed, c.err = true, time.Since(l.start), d.Allowed, err
+			c.ended <- end{time.Since(l.start), d.Allowed, err}
 			select {
 			case finish <- c:
 			default:
 			}
 		}()
-		synctest.Wait()
+		rest(all)
 		if c.refused && (!c.done || c.after != now || c.allowed) {
 			t.Fatalf("caller %d should be refused at once: %+v", c.n, c)
 		}
 	}
 	time.Sleep(10 * time.Minute)
-	synctest.Wait()
+	rest(all)
 	for _, c := range all {
 		switch {
 		case !c.done:
@@ -324,7 +342,7 @@ func windowGame(t *testing.T, a stint.Algorithm, r *rand.Rand) {
 	var all []*caller
 	for range 150 {
 		time.Sleep(time.Duration(r.Int64N(int64(700*ms)/count*cost) + 1).Truncate(us))
-		synctest.Wait()
+		rest(all)
 		now := time.Since(l.start)
 		m.refusals()
 		m.advance(now)
@@ -333,10 +351,10 @@ func windowGame(t *testing.T, a stint.Algorithm, r *rand.Rand) {
 			m.leave(c)
 			c.cancelled = now
 			c.cancel()
-			synctest.Wait()
+			rest(all)
 			continue
 		}
-		c := &caller{n: len(all), cost: cost}
+		c := &caller{n: len(all), cost: cost, ended: make(chan end, 1)}
 		ctx, cancel := context.WithCancel(context.Background())
 		if r.IntN(2) == 0 {
 			patience := time.Duration(r.Int64N(int64(4*s))).Truncate(us) + us
@@ -351,13 +369,13 @@ func windowGame(t *testing.T, a stint.Algorithm, r *rand.Rand) {
 			ask := charge(l.policy, "k")
 			ask.Cost = c.cost
 			d, err := l.limiter.Wait(ctx, ask)
-			c.done, c.after, c.allowed, c.err = true, time.Since(l.start), d.Allowed, err
+			c.ended <- end{time.Since(l.start), d.Allowed, err}
 		}()
-		synctest.Wait()
+		rest(all)
 	}
 	for range 1000 {
 		time.Sleep(s / 10)
-		synctest.Wait()
+		rest(all)
 		m.refusals()
 		m.advance(time.Since(l.start))
 	}
