@@ -380,3 +380,26 @@ func TestLargeAndSmallAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAPolicyOwesHoweverManyOthersDo: what one key has taken in advance is not forgotten
+// for what thousands of other policies take.
+func TestAPolicyOwesHoweverManyOthersDo(t *testing.T) {
+	local, err := memstore.New(memstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, 10, local)
+	limit := stint.Limit{Count: 100, Window: time.Hour}
+	p := policyOf(t, "first", algo.FixedWindow, limit)
+	now := storetest.Start
+	if !s.take(now, charge(p, "k", 100))[0].OK {
+		t.Fatal("a cost of the whole limit does not pass where nothing is used")
+	}
+	for i := range 5000 {
+		s.take(now, charge(policyOf(t, fmt.Sprint("other ", i), algo.FixedWindow, limit), "k", 100))
+	}
+	now += stint.Micros(time.Hour / time.Microsecond)
+	if s.take(now, charge(p, "k", 1))[0].OK {
+		t.Error("a window that was taken in advance is free")
+	}
+}

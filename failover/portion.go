@@ -3,25 +3,33 @@ package failover
 import (
 	"bytes"
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/stint-dev/stint"
 )
 
 // owing are the names of policies of which a cost above the share has taken windows
-// in advance. A request that is settled in several calls holds mu alone, the others
-// hold it together.
+// in advance, and until when something is owed, on the clock of the store. A request
+// that is settled in several calls holds mu alone, the others hold it together.
 type owing struct {
 	mu    sync.RWMutex
-	names map[string]struct{}
+	until map[string]time.Duration
+	most  int // names from which those that owe nothing any more are dropped
 }
 
-// add notes a policy; mu is held alone.
-func (o *owing) add(name string) {
-	if o.names == nil || len(o.names) >= maxShares {
-		o.names = make(map[string]struct{})
+// add notes that a policy owes until then; mu is held alone.
+func (o *owing) add(name string, now, until time.Duration) {
+	if o.until == nil {
+		o.until, o.most = make(map[string]time.Duration), maxShares
 	}
-	o.names[name] = struct{}{}
+	o.until[name] = max(o.until[name], until)
+	if len(o.until) < o.most {
+		return
+	}
+	maps.DeleteFunc(o.until, func(_ string, until time.Duration) bool { return until <= now })
+	o.most = max(maxShares, 2*len(o.until))
 }
 
 // portion is a charge of a request as the local store is asked.
@@ -52,8 +60,7 @@ type request struct {
 // owes says whether a cost above the share of p has taken windows in advance;
 // s.owing.mu is held.
 func (s *Store) owes(p *stint.Policy, part share) bool {
-	_, ok := s.owing.names[p.Name]
-	return ok && part.ahead != nil
+	return part.ahead != nil && len(s.owing.until) > 0 && s.owing.until[p.Name] > s.clock()
 }
 
 // isLarge says whether the i-th charge, or what passes only together with it, is
@@ -175,12 +182,16 @@ func (r *request) run(ctx context.Context) error {
 		if p.rest.Policy == nil || !p.verdict.OK || p.blocked() {
 			continue
 		}
-		if p.looks {
-			r.store.owing.add(p.charge.Policy.Name)
-		}
 		rests.add(p.rest, &p.after)
 	}
-	return r.take(context.WithoutCancel(ctx), &rests)
+	err := r.take(context.WithoutCancel(ctx), &rests)
+	now := r.store.clock()
+	for i := range r.portions {
+		if p := &r.portions[i]; p.looks && p.after != (stint.Verdict{}) {
+			r.store.owing.add(p.charge.Policy.Name, now, now+p.after.ResetAfter)
+		}
+	}
+	return err
 }
 
 // look finds out who owes windows. Where that refuses the request, or a shadow

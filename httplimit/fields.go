@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -63,16 +64,29 @@ func (f *fields) expose(r *http.Request, names string) {
 	}
 }
 
-// exposing adds names to what is exposed already. What a limiter outside exposes is a
-// part of what this one does, and stands there once.
+// exposing adds names to what is exposed already, without those that are. Names do not
+// depend on case.
 func exposing(already []string, names string) []string {
-	kept := make([]string, 0, len(already)+1)
-	for _, old := range already {
-		if !strings.HasPrefix(names, old) {
-			kept = append(kept, old)
+	var missing []string
+	for name := range strings.SplitSeq(names, ", ") {
+		if !slices.ContainsFunc(already, func(line string) bool { return lists(line, name) }) {
+			missing = append(missing, name)
 		}
 	}
-	return append(kept, names)
+	if len(missing) == 0 {
+		return already
+	}
+	return append(slices.Clip(already), strings.Join(missing, ", "))
+}
+
+// lists says whether name is one of those in a line.
+func lists(line, name string) bool {
+	for one := range strings.SplitSeq(line, ",") {
+		if strings.EqualFold(strings.TrimSpace(one), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // send puts the fields into h, over what was there; only the list of exposed

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -121,6 +122,28 @@ func clusterUser(t *testing.T, cluster *redistest.Cluster) {
 	for _, n := range cluster.Nodes() {
 		if log := n.Do("ACL", "LOG"); log != "" {
 			t.Errorf("refused:\n%s", log)
+		}
+	}
+}
+
+// TestAUserWhoMayNotRead: what Redis refuses to tell is no bucket of somebody else's.
+// Redis is unavailable for such a user, so that each rule does what it wants then.
+func TestAUserWhoMayNotRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	rules := slices.DeleteFunc(slices.Clone(leastUser), func(rule string) bool {
+		return rule == "+get" || rule == "+mget" || rule == "+getrange"
+	})
+	server.Do(append([]string{"ACL", "SETUSER", "blind", "on", ">secret"}, rules...)...)
+	store, err := redisstore.New(redisstore.Options{Addrs: []string{server.Addr}, Username: "blind", Password: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	c := &client{TB: t, store: store}
+	for _, a := range every {
+		if _, err := c.try(policy(t, "p "+a.Name(), "5 per 1h", a), "k", 1); !errors.Is(err, redisstore.ErrUnavailable) {
+			t.Errorf("%s: %v, want it to be unavailable", a.Name(), err)
 		}
 	}
 }

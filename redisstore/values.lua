@@ -30,11 +30,12 @@ if lists then
 elseif #keys > 1 then
   values = call('MGET', spread(keys))
 else
-  values = {redis.pcall('GET', keys[1])}
-  strange = {}
-  if values[1] and values[1].err then
-    values, strange = {false}, {true}
+  local value = redis.pcall('GET', keys[1])
+  local wrong = value and value.err
+  if wrong and sub(wrong, 1, 9) ~= 'WRONGTYPE' then
+    return value
   end
+  values, strange = {not wrong and value}, {wrong and true}
 end
 
 -- find asks for all keys without a string at once.
