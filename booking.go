@@ -4,9 +4,11 @@ import "context"
 
 // booking keeps those who book in a bucket apart from those who give units back there:
 // any number may book at once, from before they ask the store until they are in the
-// queue, and one gives back alone. So it is known for each booking whether it was made
-// before or after the units came back, and whether it has to move. It is guarded by
-// waitQueues.mu, which is not held while the store is asked.
+// queue, and one gives back alone. So it is known for each booking of [Limiter.Wait]
+// whether it was made before or after the units came back, and whether it has to move.
+// One that a door made by [Limiter.Decide] joins the queue a moment later; if units come
+// back in between it waits longer than it needs. It is guarded by waitQueues.mu, which
+// is not held while the store is asked.
 type booking struct {
 	booking   int  // calls under way that book
 	returning bool // a call under way that gives back

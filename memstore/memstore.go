@@ -1,11 +1,13 @@
 // Package memstore keeps buckets in this process.
 //
-// Each policy has a table; a table is split into segments with a lock of their
-// own. A segment is an open-addressing table without pointers: a keyed 64-bit
-// hash of the key and the bucket's words, so that no key allocates and the
-// garbage collector has nothing to walk. A segment that grows full splits in two
-// (Fagin et al., Extendible Hashing, 1979), so no call ever moves more than a few
-// thousand buckets.
+// Each name of policies has a table; a table is split into segments with a lock of
+// their own. A segment is an open-addressing table: a keyed 64-bit hash of the key
+// and the bucket's words, without pointers, so that no key allocates and the garbage
+// collector has next to nothing to walk; the few buckets that need more, such as a
+// debt, have a note apart. A segment that grows full splits in two (Fagin et al.,
+// Extendible Hashing, 1979), so a call moves a few thousand buckets at most. Only one
+// that has to make room in a store that is short of bytes may go through several
+// segments.
 //
 // Keys themselves are not kept. Two keys share a bucket if their 64-bit hashes
 // are equal: at ten million keys the chance that any two do is 3 in a million.

@@ -1,11 +1,11 @@
 -- The charges of a call that has one request, where each has a bucket of its own and
--- all have the same twin, whose values are narrow: what the frame does of them, in one
+-- all have the same twin, whose values are narrow: what the general script does of them, in one
 -- go. ARGV[1] is the instant in microseconds, 0 for the server's; milliseconds to
 -- keep more; and for each charge the cost, 1 if it is forced, 2 more if it is a
 -- shadow, four params, and what a value under these params ends in.
 --
 -- The answer is the instant, and for each charge whether it fits and the cell that it
--- met. It is empty, and nothing has changed, if a bucket is unusual: then the frame
+-- met. It is empty, and nothing has changed, if a bucket is unusual: then the general script
 -- has to settle the charges.
 
 local call, keys, arg = redis.call, KEYS, ARGV[1]

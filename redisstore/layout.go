@@ -14,7 +14,7 @@ var ErrNewer = errors.New("the key holds a bucket of a newer release: it counts 
 //	5 bytes  the moment up to which Redis surely keeps the key, in seconds
 //	7 bytes  the instant of the last charge, in microseconds; not in a log
 //	         what is used, then the count before if the algorithm has one, then the
-//	         params it was counted under, as many as the algorithm can not compute:
+//	         params it was counted under, as many as the algorithm cannot compute:
 //	         in 15 bytes or less, or, where one does not fit, in 7 bytes each
 //
 // so that the value of the usual bucket is at most 28 bytes: with 20 that Redis

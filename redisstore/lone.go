@@ -43,7 +43,7 @@ func newLones() []*lone {
 	return all
 }
 
-// newLone puts the lone frames behind those functions of a twin that they need.
+// newLone puts the lone scripts behind those functions of a twin that they need.
 func newLone(id int, text string) *lone {
 	l := &lone{}
 	tail := twinField(text, "tail")

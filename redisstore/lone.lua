@@ -1,10 +1,10 @@
 -- The charge of a call that has no other, whose policy's values are narrow: what the
--- frame does of it, in one go. ARGV[1] is the instant in microseconds, 0 for the
+-- general script does of it, in one go. ARGV[1] is the instant in microseconds, 0 for the
 -- server's; milliseconds to keep more; the cost; an odd number if it is forced; four
 -- params; and what a value under these params ends in.
 --
 -- The answer is the instant, whether the charge fits and the cell that it met. It is
--- empty, and nothing has changed, if the bucket is unusual: then the frame has to
+-- empty, and nothing has changed, if the bucket is unusual: then the general script has to
 -- settle the charge.
 
 local call, key = redis.call, KEYS[1]

@@ -72,8 +72,8 @@ func (d *dialer) refuse(addr string, r refusal) {
 // answers so for ever.
 //
 // It is kept for what concerns the keys, the disk, the memory or the scripts of a server
-// (CLUSTERDOWN, TRYAGAIN, MISCONF, OOM, BUSY): whoever is the master, that says nothing
-// of it, and one that has been replaced says READONLY. About CLUSTERDOWN the client asks
+// (CLUSTERDOWN, TRYAGAIN, MISCONF, OOM, BUSY): these do not depend on which server is the
+// master, and one that has been replaced says READONLY. About CLUSTERDOWN the client asks
 // other nodes itself. What only a connection that has not signed in is told (NOAUTH,
 // WRONGPASS) ends it without help, and must not where the client goes on to older ways of
 // signing in. NOPERM is about the user, by any connection. UNBLOCKED answers commands that

@@ -45,7 +45,7 @@ func named(text string) script {
 	return script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
-// newScript returns the general script: it puts the frame around the twins of all algorithms.
+// newScript returns the general script: it puts its parts around the twins of all algorithms.
 func newScript() script {
 	var b strings.Builder
 	b.WriteString(`-- Stint settles charges. It touches the keys it is given, and no others.

@@ -41,7 +41,7 @@ func stagesOf(charges []stint.Charge, stages *[stint.MaxCharges]stage) {
 
 // isLater says whether a charge waits for its stage: what is given back may be used by
 // others at once, and a forced charge may leave a list that has no room for it as one
-// that can not be told from others before.
+// that cannot be told from others before.
 func isLater(c *stint.Charge) bool { return c.Cost < 0 || c.Forced }
 
 // stageOf is the stage of the bucket of c.

@@ -174,7 +174,7 @@ func (c *compiler) planNumber(path, name string) int {
 	}
 	n := c.planAt[name]
 	if n == 0 {
-		c.warn(path, "nobody has plan %s: %s", quote(name), c.didYouMean(name, c.set.planNames[1:]))
+		c.warn(path, "no key has plan %s: %s", quote(name), c.didYouMean(name, c.set.planNames[1:]))
 	}
 	return n
 }

@@ -176,7 +176,7 @@ func TestWarnings(t *testing.T) {
 		{func(s *rules.Spec) {
 			s.Rules = append(s.Rules, rules.Rule{ID: "health", Exempt: true, Match: rules.Match{Lacks: []string{"api_key"}}})
 		}, []string{"rules[3]: ", `rule "signed-out" above it`, "move it up"}},
-		{func(s *rules.Spec) { s.Rules[0].Plans["gold"] = stint.Limit{Count: 1, Window: minute} }, []string{"rules[0].plans.gold", "nobody has plan"}},
+		{func(s *rules.Spec) { s.Rules[0].Plans["gold"] = stint.Limit{Count: 1, Window: minute} }, []string{"rules[0].plans.gold", "no key has plan"}},
 		{func(s *rules.Spec) { s.Rules[2].Match.Plan = []string{"payd"} }, []string{"rules[2].match.plan[0]", "did you mean paid?"}},
 		{func(s *rules.Spec) { s.Plans.Of = nil; s.Rules = s.Rules[1:] }, []string{"plans.of", "no value has a plan"}},
 		{func(s *rules.Spec) { s.Rules[1].Match.Has = []string{"api_key"} }, []string{"rules[1].match", "can never match", "api_key"}},

@@ -13,7 +13,7 @@ type traps struct {
 	*relations
 	ending   *register // rules that let nothing through to later ones
 	counting *register
-	holding  *register // counting rules of which a client can not have many buckets
+	holding  *register // counting rules of which a client cannot have many buckets
 }
 
 func newTraps(c *compiler) *traps {
@@ -187,7 +187,7 @@ func (c *compiler) forged() {
 }
 
 // chosen warns of a rule that a client escapes by choosing another key each time,
-// unless another rule counts the same requests in a way that it can not choose.
+// unless another rule counts the same requests in a way that it cannot choose.
 func (t *traps) chosen(i int) {
 	ru := &t.set.rules[i]
 	if ru.exempt || ru.shadow || len(ru.key) == 0 || t.holds(ru) {
@@ -206,7 +206,7 @@ func (t *traps) chosen(i int) {
 		"list the valid ones in plans, or add a rule by ip for the same requests", strings.Join(names, " and "))
 }
 
-// holds says whether a client can not have as many buckets as it likes: there is
+// holds says whether a client cannot have as many buckets as it likes: there is
 // but one, or a part of the key is beyond its choice and no other part is a value
 // that it makes up. Of methods, paths and hosts it can make up some too, but a key
 // has them to tell endpoints apart.
@@ -223,7 +223,7 @@ func (c *compiler) holds(ru *rule) bool {
 	return bounded
 }
 
-// bounded says whether the client can not make up a value of the key for requests
+// bounded says whether the client cannot make up a value of the key for requests
 // that the rule matches.
 func (c *compiler) bounded(ru *rule, k int) bool {
 	key, m := &c.set.keys[k], &ru.match
