@@ -66,6 +66,11 @@ func (b *branch) child(key, value string) *branch {
 	if found := c.exact[value]; found != nil {
 		return found
 	}
+	if len(c.wild) > 0 && strings.Contains(value, "*") {
+		if found := c.patterns[value]; found != nil {
+			return found // its own text, whatever other patterns match it
+		}
+	}
 	for _, w := range c.wild {
 		if w.matches(value) {
 			return w.branch

@@ -151,6 +151,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("/a*", "/a/*", "/*/b", "/a/b", "/a/c")
 	f.Add("**", "*x*y", "x", "xy", "")
 	f.Add("a*a", "*", "a**", "aa", "a")
+	f.Add("0", "**", "*", "*", "0")
 	f.Fuzz(func(t *testing.T, p1, p2, p3, v, w string) {
 		var file strings.Builder
 		file.WriteString("domain: d\ndescriptors:\n")
