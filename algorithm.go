@@ -51,7 +51,8 @@ type Ask struct {
 	// comes too early by no more than that, with the Delay after which it fits: it is
 	// booked ahead. A queue delays by no more than its own bounds and this one. 0
 	// means that a bucket admits only what fits now, and a queue what its bounds allow.
-	// Window counters and logs book nothing ahead.
+	// Window counters and logs book nothing ahead, nor does a bucket while what a smaller
+	// limit has let off is kept beside it.
 	MaxDelay time.Duration
 }
 
@@ -67,7 +68,8 @@ type Verdict struct {
 	// set it, and buckets for an ask with a MaxDelay.
 	Delay time.Duration
 	// RetryAfter is, for a refused charge, the smallest wait after which the same
-	// charge would pass if nothing else came. [Never] if no wait helps.
+	// charge would pass if nothing else came. [Never] if no wait helps. On a bucket that
+	// a limit with a shorter memory counted last, it may pass sooner.
 	RetryAfter time.Duration
 	// ResetAfter is the time until nothing is used any more; for window counters
 	// the time to the end of the window.

@@ -50,11 +50,23 @@ func (l *Limiter) Wait(ctx context.Context, c Charge) (Decision, error) {
 }
 
 func (l *Limiter) wait(ctx context.Context, c *Charge) (Decision, error) {
-	q := l.waits.enter(bucketName(c))
-	if a, ok := c.Policy.Algorithm.(BookingAlgorithm); ok && c.Cost > 0 {
-		return l.waitBooked(ctx, q, c, a)
+	a, ok := c.Policy.Algorithm.(BookingAlgorithm)
+	if !ok || c.Cost <= 0 {
+		return l.waitInTurn(ctx, l.waits.enter(bucketName(c)), c)
 	}
-	return l.waitInTurn(ctx, q, c)
+	_, queue := a.(QueueAlgorithm)
+	_, limited := ctx.Deadline()
+	limited = limited || c.MaxDelay > 0
+	for {
+		d, err := l.waitBooked(ctx, l.waits.enter(bucketName(c)), c, a)
+		if err != nil || queue || limited || d.Reason != ReasonLimit || d.RetryAfter == Never {
+			return d, err
+		}
+		// While two limits take turns on a bucket, nothing is booked ahead there.
+		if err := sleep(ctx, d.RetryAfter); err != nil {
+			return d, err
+		}
+	}
 }
 
 // waitBooked takes the units now and waits until they are due.

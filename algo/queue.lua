@@ -43,6 +43,6 @@ end
 
 return {
   take = take, expires = bucket.expires, owes = bucket.owes, assume = assume, capacity = capacity, back = bucket.back,
-  zero = 0, params = 5,
+  zero = 0, params = 5, queue = true,
   wide = '<BI5I7I7I7I7I7I7I7',
 }

@@ -190,9 +190,9 @@ func (s slidingWindow) Owes(c stint.Cell, p *stint.Params) stint.Debt {
 // Assume implements [stint.CellAlgorithm]: what is owed came evenly over the window
 // that ends with the last charge, as the algorithm supposes of every window that it
 // does not count itself. So it is gone a window after the last charge, but for a limit
-// of 1, which forgets at the end of a window only. What came in the current window is
-// rounded up, and the window before has the rest: rounded down, a limit of a few units
-// would forget at the window's end what has just been counted elsewhere.
+// of 1, which forgets at the end of a window only. Both counts are rounded up: a
+// conversion that lowered what is owed, by however little, would forgive that in each
+// turn of two limits.
 func (s slidingWindow) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) {
 	if d.Owed == 0 || p[limit] == 0 {
 		return stint.Cell{}, d.Owed == 0
@@ -201,7 +201,7 @@ func (s slidingWindow) Assume(d stint.Debt, p *stint.Params) (stint.Cell, bool) 
 	used := min(n, p[limit])
 	elapsed := int64(d.At) % p[window] / p[tick]
 	current := ceilDiv(used*elapsed, p[ticks])
-	before := (used - current) * p[ticks] / (p[ticks] - elapsed) // weighed, it is used - current again
+	before := ceilDiv((used-current)*p[ticks], p[ticks]-elapsed)
 	return stint.Cell{At: d.At, Used: current, Prior: before}, n <= p[limit]
 }
 

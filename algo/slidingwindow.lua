@@ -97,7 +97,7 @@ local function assume(at, owed, _, price, _, p)
   local used = min(n, p[1])
   local elapsed = floor(at % p[2] / p[3])
   local current = up(used * elapsed, p[4])
-  return at, current, floor((used - current) * p[4] / (p[4] - elapsed)), n <= p[1]
+  return at, current, up((used - current) * p[4], p[4] - elapsed), n <= p[1]
 end
 
 local function convert(at, used, prior, old, p)

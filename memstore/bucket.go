@@ -40,9 +40,8 @@ func (b *bucket) settle(v *variant, now stint.Micros, ask stint.Ask, said *stint
 		return changed
 	}
 	after, debt := b.under(v, now)
-	expires := stint.Micros(0)
-	if !b.variant.same(v) {
-		expires = v.expires(after)
+	if debt != (stint.Debt{}) && !v.queues {
+		ask.MaxDelay = 0 // What is let off must not be booked on top of again.
 	}
 	changed = v.take(&after, now, ask, said)
 	switch {
@@ -52,12 +51,10 @@ func (b *bucket) settle(v *variant, now stint.Micros, ask stint.Ask, said *stint
 		if debt != (stint.Debt{}) {
 			debt = debt.Charge(now, ask.Cost, v.owes(after).Rate)
 		}
-	case !changed && expires <= b.expires():
-		// A limit that remembers the bucket for longer than the last one did would keep
-		// it even so: what it tells counts from here.
+	case !changed:
 		return false
 	default:
-		debt.At = min(debt.At, now) // The clock may have been set back.
+		debt.At = min(debt.At, now) // The clock was set back.
 	}
 	*b = bucket{variant: v, count: after, debt: debt}
 	return true

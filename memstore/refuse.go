@@ -3,8 +3,7 @@ package memstore
 import "github.com/stint-dev/stint"
 
 // refuse ends a request that charges nothing: its verdicts tell of the buckets as they
-// are. A bucket that refused stays moved if the clock was set back, and under the limit
-// that refused if that one remembers it for longer.
+// are. A bucket that refused stays moved if the clock was set back.
 func (s *Store) refuse(items []item, charges []stint.Charge, verdicts []stint.Verdict, now stint.Micros) {
 	for i := range items {
 		it, v := &items[i], &verdicts[i]

@@ -345,27 +345,3 @@ func TestAPolicyOfTwoStores(t *testing.T) {
 		}
 	}
 }
-
-// TestASweepKeepsWhatARefusalPromised: the limit becomes longer, and a bucket that
-// was spent under the old one is refused. Its old limit would have forgotten it
-// soon. (A log keeps what its old window keeps.)
-func TestASweepKeepsWhatARefusalPromised(t *testing.T) {
-	for _, a := range algorithms() {
-		if a == stint.Algorithm(algo.SlidingWindowLog) {
-			continue
-		}
-		s := newStore(t, memstore.Options{})
-		short, long := newPolicy(t, "5 per second", a), newPolicy(t, "5 per hour", a)
-		for take(t, s, short, "k", t0, 1).OK {
-		}
-		v := take(t, s, long, "k", t0+1, 1)
-		if v.OK || v.RetryAfter < time.Minute {
-			t.Errorf("%s: after the change %+v, want a long wait", a.Name(), v)
-			continue
-		}
-		s.Sweep(t0 + 10_000_000)
-		if v := take(t, s, long, "k", t0+10_000_000, 1); v.OK {
-			t.Errorf("%s: a sweep gave the bucket back", a.Name())
-		}
-	}
-}

@@ -16,6 +16,7 @@ type variant struct {
 	lists    stint.ListAlgorithm // nil for a variant of cells
 	params   stint.Params
 	capacity int64
+	queues   bool
 	width    int // words of a slot, at least
 	// tag is the number by which a slot names the variant, below 0 if the table has
 	// no number left: then the buckets name it in their notes.
@@ -32,6 +33,7 @@ const (
 
 func newVariant(t *table, p *stint.Policy) *variant {
 	v := &variant{table: t, params: p.Params, capacity: p.Capacity(), width: minWidth, tag: numberless}
+	_, v.queues = p.Algorithm.(stint.QueueAlgorithm)
 	switch a := p.Algorithm.(type) {
 	case stint.CellAlgorithm:
 		v.cells, v.width = a, 1+a.Words()

@@ -24,7 +24,8 @@
 -- The answer is packed by the format ARGV[2]: the instant, then for each charge
 -- whether it fits and the cell that it met, or the verdict where a cell is a list. Of a
 -- request that is refused it is the cell before the request; a charge that does not fit
--- has the flag WANTED where that was asked for all that the request wants of it.
+-- has the flag WANTED where that was asked for all that the request wants of it, and
+-- UNLENT where it could not be booked ahead.
 -- The charges of a request that is split have behind that what a look at the list
 -- would have told before.
 -- Only what has changed is written.

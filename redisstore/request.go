@@ -173,6 +173,7 @@ const (
 	flagUnasked   = 8  // another charge of the request has one of these
 	flagNewer     = 16 // as flagForeign, of a newer release
 	flagWanted    = 32 // refused, also all that the request wants of the bucket
+	flagUnlent    = 64 // refused, and nothing can be booked ahead
 )
 
 // errDiffers can not be: the script and the algorithm decided differently.

@@ -22,7 +22,7 @@ end
 -- afterwards and whether it fits and that is another; what is told, and what a look
 -- would have been told. last is by bucket the last charge before that asks it.
 local kinds, ck, cx, last = {}, {}, {}, {}
-local ok, changes, fa, fu, fb, fp, fd = {}, {}, {}, {}, {}, {}, {}
+local ok, refusal, changes, fa, fu, fb, fp, fd = {}, {}, {}, {}, {}, {}, {}, {}
 local m1, m2, m3, m4, looks = {}, {}, {}, {}, {}
 
 -- keep makes bucket k what it is after some charge.
@@ -68,6 +68,7 @@ local function ask(j, split)
   end
   ok[j], changes[j], m1[j], m2[j], m3[j], m4[j] = settle(at, used, prior, q, d, p, kind.cost, kind.forced, kind.delay)
   fa[j], fu[j], fb[j], fp[j], fd[j] = after.at, after.used, after.prior, after.params, after.debt
+  refusal[j] = after.unlent and UNLENT or 0
   return ok[j]
 end
 
@@ -116,9 +117,9 @@ local function refuse(count, split)
     else
       fit, changed, a, b, c, d = settle(A[k], U[k], B[k], Q[k], V[k], p, wanted(j, count), false, kind.delay)
       if fit then -- A refund before it gave back less than it names.
-        tell(p.twin, 0, m1[j], m2[j], m3[j], m4[j], split)
+        tell(p.twin, refusal[j], m1[j], m2[j], m3[j], m4[j], split)
       else
-        tell(p.twin, WANTED, a, b, c, d, split)
+        tell(p.twin, WANTED + (after.unlent and UNLENT or 0), a, b, c, d, split)
         if changed and not seen[k] and kind.cost ~= 0 then
           keep(k, after.at, after.used, after.prior, after.params, after.debt)
         else
@@ -157,7 +158,7 @@ local function request(first)
     refuse(count, split)
   else
     for j = 1, count do
-      tell(kinds[j].policy.twin, ok[j] and 1 or 0, m1[j], m2[j], m3[j], m4[j], split, looks[j])
+      tell(kinds[j].policy.twin, ok[j] and 1 or refusal[j], m1[j], m2[j], m3[j], m4[j], split, looks[j])
       if changes[j] then
         keep(ck[j], fa[j], fu[j], fb[j], fp[j], fd[j])
       elseif not ok[j] then

@@ -1,5 +1,5 @@
 -- What most calls do not need. rest makes it once, in L.
-local FOREIGN, WRONGTYPE, UNASKED, NEWER, WANTED = 2, 4, 8, 16, 32
+local FOREIGN, WRONGTYPE, UNASKED, NEWER, WANTED, UNLENT = 2, 4, 8, 16, 32, 64
 local SPLIT, LAST, BACK, RARE = 8, 16, 64, 128
 local n = 0
 L = {}

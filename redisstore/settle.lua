@@ -60,6 +60,10 @@ local after = {}
 local function settle(at, used, prior, q, d, p, cost, forced, delay)
   local t = p.twin
   local a0, u0, b0, owed = under(at, used, prior, q, d, p)
+  after.unlent = owed and delay and delay > 0 and not t.queue
+  if after.unlent then
+    delay = nil -- What is let off must not be booked on top of again.
+  end
   local fit, a, u, b, left, retry, reset, next = t.take(a0, u0, b0, p, now, cost, forced, delay)
   local m1, m2, m3, m4 = a0, u0, b0, nil
   if t.list then
@@ -73,8 +77,8 @@ local function settle(at, used, prior, q, d, p, cost, forced, delay)
         owed = chargeDebt(owed, cost, gain, price, tick)
       end
       changed = q ~= p or d or a ~= at or u ~= used or b ~= prior
-    elseif a ~= a0 or u ~= u0 or b ~= b0 or not same(q, p) and t.expires(a0, u0, b0, p) > ends(at, used, prior, q, d) then
-      -- The clock was set back, or what p promises holds only for a bucket of its own.
+    elseif a ~= a0 or u ~= u0 or b ~= b0 then
+      -- The clock was set back.
       if owed and owed.at > now then
         owed = newDebt(now, owed.owed, owed.gain, owed.price, owed.tick)
       end

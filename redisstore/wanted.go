@@ -5,8 +5,11 @@ import "github.com/stint-dev/stint"
 // said is what the answer about the i-th charge is the answer to: the charge itself, or
 // all that its request wants of the bucket.
 func (r *request) said(i int, answer string, ask stint.Ask) stint.Ask {
-	if answer[0] == flagWanted {
+	if answer[0]&flagWanted != 0 {
 		ask.Cost, ask.Forced = r.wanted(i), false
+	}
+	if answer[0]&flagUnlent != 0 {
+		ask.MaxDelay = 0
 	}
 	return ask
 }

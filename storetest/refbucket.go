@@ -24,6 +24,9 @@ func (a count) is(b count) bool { return a.cell == b.cell && slices.Equal(a.list
 // settle asks b and returns the bucket afterwards.
 func (b bucket) settle(p *stint.Policy, now stint.Micros, ask stint.Ask) (bucket, stint.Verdict) {
 	seen, debt := b.under(p, now)
+	if _, queue := p.Algorithm.(stint.QueueAlgorithm); debt != (stint.Debt{}) && !queue {
+		ask.MaxDelay = 0 // What is let off must not be booked on top of again.
+	}
 	after, v := take(seen, p, now, ask)
 	switch {
 	case ask.Cost == 0 || p.Capacity() == 0:
@@ -32,18 +35,12 @@ func (b bucket) settle(p *stint.Policy, now stint.Micros, ask stint.Ask) (bucket
 		if debt != (stint.Debt{}) {
 			debt = debt.Charge(now, ask.Cost, after.owes(p).Rate)
 		}
-	case after.is(seen) && !b.forgetsBefore(p, seen):
+	case after.is(seen):
 		return b, v
 	default:
-		debt.At = min(debt.At, now) // The clock may have been set back.
+		debt.At = min(debt.At, now) // The clock was set back.
 	}
 	return bucket{policy: p, count: after, debt: debt}, v
-}
-
-// forgetsBefore says whether b, of which p sees seen, is worth nothing sooner than p
-// would have it. Then what p promises holds only for a bucket of its own.
-func (b bucket) forgetsBefore(p *stint.Policy, seen count) bool {
-	return b.policy != nil && !sameLimit(b.policy, p) && (bucket{policy: p, count: seen}).expires() > b.expires()
 }
 
 // under is b as p counts it, and the debt to keep beside it. A bucket is worth

@@ -15,8 +15,7 @@ import (
 //
 // Where the contract of [stint.Store] leaves room, it does this. A look writes
 // nothing. A request that is refused writes nothing, but a bucket that refused stays
-// moved if the clock was set back so far, and becomes one of the limit that refused if
-// that one remembers it for longer. Its verdicts tell of the buckets as they
+// moved if the clock was set back so far. Its verdicts tell of the buckets as they
 // are, each asked for all that the request wants of it. A bucket that another limit
 // counted last is seen as of its last charge, and what the new limit lets off is kept
 // as debt.

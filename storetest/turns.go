@@ -45,6 +45,8 @@ type game struct {
 	policies []*stint.Policy
 	key      string
 	ledger   ledger
+	polls    bool          // asks again and again, whatever it was told
+	maxDelay time.Duration // how long it waits out what it has booked ahead
 }
 
 // ledger is what the largest limits would let a client owe, in fractions.
@@ -70,6 +72,12 @@ func newGame(r *rand.Rand, store stint.Store, key string) *game {
 		}
 		g.policies = append(g.policies, p)
 		g.ledger.admit(p)
+	}
+	g.polls = r.IntN(4) == 0
+	if r.IntN(4) == 0 {
+		g.maxDelay = time.Duration(r.Int64N(2_000_000)) * time.Microsecond
+		lent := new(big.Rat).Mul(g.ledger.rate, new(big.Rat).SetInt64(g.maxDelay.Microseconds()))
+		g.ledger.most.Add(g.ledger.most, lent)
 	}
 	g.ledger.rate.Add(g.ledger.rate, g.ledger.fixedRate)
 	g.ledger.most.Add(g.ledger.most, g.ledger.fixedMost)
@@ -139,7 +147,25 @@ func (l *ledger) charge(now stint.Micros, cost int64) error {
 	return nil
 }
 
+// poll lets all limits ask in turn, several times for each unit that comes back.
+func (g *game) poll() error {
+	step := stint.Micros(stint.MaxUnits)
+	for _, p := range g.policies {
+		step = min(step, 1+stint.Micros(p.Limit.Window.Microseconds()/p.Limit.Count/(1+g.Int64N(20))))
+	}
+	for i := range 600 {
+		if _, err := g.ask(g.policies[i%len(g.policies)], 1); err != nil {
+			return err
+		}
+		g.now += step
+	}
+	return nil
+}
+
 func (g *game) play() error {
+	if g.polls {
+		return g.poll()
+	}
 	p := g.policies[0]
 	for range 300 {
 		if g.IntN(3) > 0 {
@@ -176,6 +202,7 @@ func (g *game) play() error {
 // ask charges the bucket, and the ledger if it passes.
 func (g *game) ask(p *stint.Policy, cost int64) (stint.Verdict, error) {
 	charges, verdicts := []stint.Charge{of(p, g.key, cost)}, make([]stint.Verdict, 1)
+	charges[0].MaxDelay = g.maxDelay
 	if _, err := g.store.Take(context.Background(), g.now, charges, verdicts); err != nil {
 		return stint.Verdict{}, err
 	}
