@@ -35,10 +35,22 @@ func unavailable(cause error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
 }
 
+// errScript means that the script could not go on with what it found under the keys of
+// a call. It is about them, not about Redis: one damaged value must not keep the
+// decisions about all others away from it.
+var errScript = errors.New("the script failed on a bucket")
+
 // isOfCharges says whether an error is about the charges of a request: Redis has
 // answered.
 func isOfCharges(err error) bool {
-	return errors.Is(err, ErrForeign) || errors.Is(err, ErrNewer) || errors.Is(err, errDiffers)
+	return errors.Is(err, ErrForeign) || errors.Is(err, ErrNewer) || errors.Is(err, errDiffers) || errors.Is(err, errScript)
+}
+
+// isScriptFault says whether an error is one of Lua itself. What a command refuses that
+// a script calls begins with the code of the refusal.
+func isScriptFault(err error) bool {
+	var e *rueidis.RedisError
+	return errors.As(err, &e) && strings.HasPrefix(strings.TrimPrefix(e.Error(), "ERR "), "user_script:")
 }
 
 // isNoScript says whether Redis does not know the script.

@@ -18,8 +18,11 @@ end
 function entry(log, position)
   if position >= log.stored then
     local e = log.top
-    while e.position > position do
+    while e and e.position > position do
       e = e.prev
+    end
+    if not e then
+      return log.newest, log.sum -- the head of the value was damaged
     end
     return e.at, e.sum
   end

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -155,5 +156,30 @@ func TestALogThatWasCutShort(t *testing.T) {
 			}
 		}
 		c.after(-57 * time.Second)
+	}
+}
+
+// TestADamagedLogIsNoFailureOfRedis: whatever stands in the head of a log, asks of it
+// end, and no error of it says that Redis is unavailable.
+func TestADamagedLogIsNoFailureOfRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	c := &client{TB: t, store: open(t, server, redisstore.Options{})}
+	p := policy(t, "log", "100 per 1m", algo.SlidingWindowLog)
+	r := rand.New(rand.NewPCG(storetest.Seed(), 5))
+	for range 200 {
+		for range 5 {
+			if _, err := c.try(p, "k", 1); errors.Is(err, redisstore.ErrUnavailable) {
+				t.Fatal(err)
+			}
+		}
+		key := server.Keys(0)[0]
+		server.Do("SETRANGE", key, strconv.Itoa(6+r.IntN(50)), strings.Repeat(string(rune(r.IntN(128))), 1+r.IntN(7)))
+		for _, cost := range []int64{-1, 1, 0, -200, 3} {
+			if _, err := c.try(p, "k", cost); errors.Is(err, redisstore.ErrUnavailable) {
+				t.Fatalf("cost %d: %v", cost, err)
+			}
+		}
+		server.Do("DEL", key)
 	}
 }

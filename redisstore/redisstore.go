@@ -174,6 +174,9 @@ func (s *Store) call(t *script, keys []string, args ...string) (string, error) {
 		answer, err = t.eval(c, keys, args)
 	}
 	if err != nil {
+		if isScriptFault(err) {
+			return "", fmt.Errorf("%w: %w", errScript, err)
+		}
 		return "", unavailable(err)
 	}
 	return answer, nil
