@@ -38,7 +38,8 @@ fmt: $(LINT) ## write every Go file in its form
 
 lint: $(LINT) ## formatting, vet and static analysis
 	$(LINT) fmt --diff
-	go vet ./...
+	go vet ./... ./redisstore/testdata/worker
+	go vet -tags releases ./redisstore
 	$(LINT) run ./...
 
 fuzz: ## every fuzz target for FUZZTIME

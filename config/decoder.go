@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stint-dev/stint/internal/yamlfile"
@@ -33,6 +34,8 @@ type tag struct {
 	words  []string // what it may be
 	hint   string   // what to write instead
 	secret string
+	least  int64 // of a number
+	most   int64 // of a number, 0 for stint.MaxUnits
 }
 
 // value is a field's type: it reads itself from a node, and describes itself for
@@ -45,10 +48,21 @@ type value interface {
 // tagOf reads the tags of a field.
 func tagOf(f reflect.StructField) tag {
 	known := strings.Split(f.Tag.Get("yaml"), ",")
+	least, most := bounds(f.Tag.Get("range"))
 	return tag{
 		name: known[0], known: known, doc: f.Tag.Get("doc"),
 		words: strings.Fields(f.Tag.Get("enum")), hint: f.Tag.Get("hint"), secret: f.Tag.Get("secret"),
+		least: least, most: most,
 	}
+}
+
+// bounds reads a range such as "1 32", or "1" without an upper bound. The editor's
+// schema tells it; what reads the field says in its own words what is wrong.
+func bounds(s string) (least, most int64) {
+	from, to, _ := strings.Cut(s, " ")
+	least, _ = strconv.ParseInt(from, 10, 64)
+	most, _ = strconv.ParseInt(to, 10, 64)
+	return least, most
 }
 
 // within returns t with the name of what it is in before its own.

@@ -29,7 +29,7 @@ type fleet struct {
 
 // fleetFields are the fields of fleet.
 type fleetFields struct {
-	AtLeast whole `yaml:"at_least" doc:"The least that the count of servers is taken for, also by a server that has never reached Redis. Left out, it is 1."`
+	AtLeast whole `yaml:"at_least" range:"1 1000000" doc:"The least that the count of servers is taken for, also by a server that has never reached Redis. Left out, it is 1."`
 	DNS     word  `yaml:"dns" doc:"A name whose addresses are counted besides, one for each server, as those of a headless service are: stint-headless."`
 }
 
@@ -86,10 +86,11 @@ func (f *fleet) dns(d *decoder, name string) {
 	f.DNS = word{}
 }
 
-// isHostName says whether s is made of labels of letters, digits, - and _.
+// isHostName says whether s is made of labels of letters, digits, - and _, none of
+// which begins or ends with - (RFC 1123, section 2.1).
 func isHostName(s string) bool {
 	for label := range strings.SplitSeq(s, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		if label == "" || len(label) > 63 || strings.Trim(label, "-") != label || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 			return false
 		}
 	}

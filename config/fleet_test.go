@@ -44,6 +44,8 @@ func TestAFleetSaysWhatToWrite(t *testing.T) {
 		"{ dns: '::1' }":              `1:49: store.redis.fleet.dns "::1" is an address, which is one server: ` + nameIs,
 		"{ dns: 'http://stint' }":     `1:49: store.redis.fleet.dns "http://stint" is no name of a host: ` + nameIs,
 		"{ dns: a..b }":               `1:49: store.redis.fleet.dns "a..b" is no name of a host: ` + nameIs,
+		"{ dns: -a.local }":           `1:49: store.redis.fleet.dns "-a.local" is no name of a host: ` + nameIs,
+		"{ dns: a-.local }":           `1:49: store.redis.fleet.dns "a-.local" is no name of a host: ` + nameIs,
 		"{ dns: stint, at_least: 0 }": "1:66: store.redis.fleet.at_least 0 leaves out this server: write at least 1, or leave it out for 1",
 	} {
 		_, err := Parse("f", []byte("store: { redis: { url: redis://a, fleet: "+written+" } }\nrules: []"), Options{})

@@ -70,8 +70,12 @@ func fromEnvironment() schema {
 	return schema{"type": "string", "pattern": `\$\{[A-Za-z_]`}
 }
 
-func (w *whole) schema(tag) schema {
-	return schema{"anyOf": []schema{{"type": "integer", "minimum": 0}, fromEnvironment()}}
+func (w *whole) schema(t tag) schema {
+	number := schema{"type": "integer", "minimum": t.least}
+	if t.most > 0 {
+		number["maximum"] = t.most
+	}
+	return schema{"anyOf": []schema{number, fromEnvironment()}}
 }
 
 func (f *toggle) schema(tag) schema {
@@ -166,7 +170,7 @@ func (*store) schema(tag) schema {
 }
 
 func (*fleet) schema(tag) schema {
-	return schema{"anyOf": []schema{{"type": "integer", "minimum": 1}, fromEnvironment(), object(reflect.TypeFor[fleetFields]())}}
+	return schema{"anyOf": []schema{{"type": "integer", "minimum": 1, "maximum": maxCount}, fromEnvironment(), object(reflect.TypeFor[fleetFields]())}}
 }
 
 func (*redis) schema(tag) schema {

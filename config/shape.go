@@ -13,7 +13,7 @@ type shape struct {
 	Keys           names[key, *key]  `yaml:"keys" doc:"Names for what tells one client from another. ip, method, path, host and global are built in."`
 	Plans          plans             `yaml:"plans" secret:"fields" doc:"Which key is on which plan."`
 	Headers        words             `yaml:"headers" enum:"x-ratelimit ietf github none" doc:"Headers that tell clients about their limit. Left out, they are x-ratelimit and ietf."`
-	DenyStatus     whole             `yaml:"deny_status" doc:"Status of a refusal, 400 to 599. Left out, it is 429."`
+	DenyStatus     whole             `yaml:"deny_status" range:"400 599" doc:"Status of a refusal, 400 to 599. Left out, it is 429."`
 	HashKey        word              `yaml:"hash_key" secret:"value" doc:"Key of the hash that stands for secret keys. All servers that share counts need the same."`
 	Paths          paths             `yaml:"paths" doc:"How paths are compared with patterns."`
 	Rules          many[rule, *rule] `yaml:"rules" hint:"write a list of rules, or rules: [] to let everything through" doc:"The rules, in the order in which they are evaluated."`
@@ -81,8 +81,8 @@ type clientIP struct {
 
 // clientIPFields are the fields of client_ip.
 type clientIPFields struct {
-	IPv4Prefix whole `yaml:"ipv4_prefix" doc:"Leading bits by which IPv4 clients are told apart, 1 to 32. Left out, it is 32."`
-	IPv6Prefix whole `yaml:"ipv6_prefix" doc:"Leading bits by which IPv6 clients are told apart, 1 to 128. Left out, it is 64."`
+	IPv4Prefix whole `yaml:"ipv4_prefix" range:"1 32" doc:"Leading bits by which IPv4 clients are told apart, 1 to 32. Left out, it is 32."`
+	IPv6Prefix whole `yaml:"ipv6_prefix" range:"1 128" doc:"Leading bits by which IPv6 clients are told apart, 1 to 128. Left out, it is 64."`
 	Header     word  `yaml:"header" doc:"The header in which trusted proxies name the client. Left out, it is X-Forwarded-For."`
 }
 

@@ -29,7 +29,7 @@ type memory struct {
 
 // memoryFields are the fields of memory.
 type memoryFields struct {
-	MaxBuckets whole `yaml:"max_buckets" doc:"How many buckets are kept at most. Left out, it is 10000000."`
+	MaxBuckets whole `yaml:"max_buckets" range:"1" doc:"How many buckets are kept at most. Left out, it is 10000000."`
 	MaxMemory  size  `yaml:"max_memory" doc:"How much memory the buckets take at most, their logs included: 512MiB, 2GiB. Left out, it is half of what the process may use. Whichever bound is met first counts."`
 	WhenFull   word  `yaml:"when_full" enum:"evict refuse" doc:"evict makes room by dropping what is nearest its reset, refuse refuses new keys. Left out, it is evict."`
 }
@@ -65,7 +65,7 @@ type redisFields struct {
 	URL      storeURL  `yaml:"url" secret:"value" doc:"Where it is: redis://user:password@host:6379/0, with rediss for TLS, unix:///path for a socket, redis+sentinel://host1,host2/master or redis+cluster://host1,host2."`
 	Prefix   word      `yaml:"prefix" doc:"What every key begins with. Left out, it is stint:."`
 	Deadline span      `yaml:"deadline" doc:"The longest that a decision waits for Redis. Left out, it is 5ms."`
-	Failures whole     `yaml:"failures" doc:"Failures in a row after which Redis is left alone. Left out, it is 5."`
+	Failures whole     `yaml:"failures" range:"1 1000000" doc:"Failures in a row after which Redis is left alone. Left out, it is 5."`
 	Probe    span      `yaml:"probe" doc:"How long it is left alone before one decision tries it again. Left out, it is 1s."`
 	Shield   spanOrOff `yaml:"shield" doc:"The longest that a refusal which is known is repeated without asking Redis, or off. So long can a reset that another server makes go unseen. Left out, it is 1s."`
 	Fleet    fleet     `yaml:"fleet" doc:"How many servers share the limits: each allows its part while Redis fails. Left out or a mapping, they count themselves by a heartbeat in Redis."`
