@@ -36,6 +36,7 @@ var rooms = map[string]room{
 	"failover":             {rooms: []string{"algo", "internal/breaker"}},
 	"internal/breaker":     {},
 	"shield":               {},
+	"sharedstore":          {rooms: []string{"memstore", "redisstore", "failover", "shield"}},
 	"internal/wire":        {},
 	"internal/once":        {},
 	"internal/ratefields":  {},

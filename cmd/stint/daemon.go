@@ -84,11 +84,11 @@ func (s *daemon) build(file *config.File, kept config.Store) error {
 		return err
 	}
 	var err error
-	if s.counts, err = openCounts(kept, s.storeChanged); err != nil {
+	if s.counts, err = openCounts(kept, s.storeChanged, s.logger); err != nil {
 		return err
 	}
 	s.admin = admin.New(admin.Options{
-		Version: versionText(), Store: s.counts.stats, Shared: s.counts.shared(), KeyText: rules.KeyText,
+		Version: versionText(), Store: s.counts.stats, Shared: s.counts.sharedStats(), KeyText: rules.KeyText,
 	})
 	s.limiter = &stint.Limiter{Store: s.admin.Timed(s.counts.Store), Observe: s.admin.Observe}
 	s.decider = rules.NewDecider(s.limiter, file.Set)
@@ -261,7 +261,7 @@ func (s *daemon) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			s.counts.memory.Sweep(0)
+			s.counts.sweep()
 		}
 	}
 }

@@ -54,3 +54,20 @@ func TestAGivenFleet(t *testing.T) {
 		t.Errorf("keys %q", keys)
 	}
 }
+
+// TestAServerThatNeverReachedTheStore takes its share of the limit, not the whole.
+func TestAServerThatNeverReachedTheStore(t *testing.T) {
+	rules := strings.Replace(sharedRules("127.0.0.1:1"), "deadline: 10s", "deadline: 10ms, fleet: { at_least: 4, dns: localhost }", 1)
+	gateway, admin, out := startServer(t, rules)
+	awaitFleet(t, admin, "4")
+	passed := 0
+	for range 80 {
+		if ask(t, gateway).StatusCode == http.StatusOK {
+			passed++
+		}
+	}
+	if passed != 25 {
+		t.Errorf("%d of 80 passed, want a quarter of 100", passed)
+	}
+	out.await(t, `level=INFO msg="servers that share the store, by their name" name=localhost servers=1`)
+}
