@@ -11,5 +11,5 @@ func Backoff(t *Transport, attempt int) time.Duration {
 func Quotas(t *Transport) int {
 	t.quotas.mu.Lock()
 	defer t.quotas.mu.Unlock()
-	return len(t.quotas.lane)
+	return len(t.quotas.states)
 }

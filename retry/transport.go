@@ -59,7 +59,7 @@ type Transport struct {
 	// goroutine that sends, and must not read or close the response's body.
 	Observe func(Event)
 
-	quotas lanes
+	quotas quotaStates
 	once   sync.Once
 	seed   maphash.Seed // set by once
 }
@@ -83,7 +83,7 @@ type Event struct {
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	run := &run{t: t, req: req, ctx: req.Context(), began: time.Now(), repeatable: t.repeatable(req)}
 	if !t.NoPacing && req.URL != nil { // Without a URL the base has an error to return.
-		run.lane = t.quotas.of(t.quota(req), run.began, or(t.MaxQuotas, DefaultMaxQuotas))
+		run.state = t.quotas.of(t.quota(req), run.began, or(t.MaxQuotas, DefaultMaxQuotas))
 	}
 	return run.do()
 }
@@ -131,8 +131,8 @@ type run struct {
 	t          *Transport
 	req        *http.Request
 	ctx        context.Context
-	lane       *lane // nil without pacing
-	number     int64 // of the attempt, in lane
+	state      *quotaState // nil without pacing
+	number     int64       // of the attempt, in state
 	began      time.Time
 	attempt    int
 	repeatable bool
@@ -167,7 +167,7 @@ func (r *run) do() (*http.Response, error) {
 // pace waits until the quota lets the request in. It may wait less than MaxWait in
 // all, no more: a quota that is further away is the server's to refuse.
 func (r *run) pace() error {
-	if r.lane == nil {
+	if r.state == nil {
 		return context.Cause(r.ctx)
 	}
 	left := or(r.t.MaxWait, DefaultMaxWait)
@@ -176,7 +176,7 @@ func (r *run) pace() error {
 			return err
 		}
 		now := time.Now()
-		number, wait, news := r.lane.enter(now, left)
+		number, wait, news := r.state.enter(now, left)
 		if wait == 0 {
 			r.number = number
 			return nil
@@ -193,13 +193,13 @@ func (r *run) pace() error {
 	}
 }
 
-// judge says whether to send again, and after what wait. It passes on to the lane
+// judge says whether to send again, and after what wait. It passes on to the quota
 // what the answer told.
 func (r *run) judge(res *http.Response, err error) (wait time.Duration, again bool) {
 	now := time.Now()
 	if err != nil {
-		if r.lane != nil {
-			r.lane.leave(r.number)
+		if r.state != nil {
+			r.state.leave(r.number)
 		}
 		again = r.ctx.Err() == nil && canReplay(r.req) && (unsent(err) || r.repeatable && passing(err))
 		return r.allow(now, r.backoff(), again)
@@ -207,12 +207,12 @@ func (r *run) judge(res *http.Response, err error) (wait time.Duration, again bo
 	told, asked := After(res.Header, now)
 	quota, known := ParseQuota(res.Header, now)
 	refused := isRefusal(res, quota, known)
-	if r.lane != nil {
+	if r.state != nil {
 		a := answer{number: r.number, quota: quota, told: known}
 		if refused && asked {
 			a.wall = told
 		}
-		r.lane.learn(now, a)
+		r.state.learn(now, a)
 	}
 	if !refused && res.StatusCode != http.StatusBadGateway && res.StatusCode != http.StatusGatewayTimeout {
 		return 0, false

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// noon is when the lanes of tests begin.
+// noon is when the quotas of tests begin.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// entered asks a lane to let a request in after since noon, and fails unless it has to
+// entered asks a quota to let a request in after since noon, and fails unless it has to
 // wait for want.
-func entered(t *testing.T, l *lane, since, want time.Duration) {
+func entered(t *testing.T, l *quotaState, since, want time.Duration) {
 	t.Helper()
 	if _, got, _ := l.enter(noon.Add(since), time.Hour); got != want {
 		t.Errorf("after %v: a wait of %v, want %v", since, got, want)
 	}
 }
 
-// answered tells a lane an answer to a request with a quota, at noon.
-func answered(l *lane, number int64, q Quota) {
+// answered tells a quota an answer to a request with a quota, at noon.
+func answered(l *quotaState, number int64, q Quota) {
 	l.learn(noon, answer{number: number, quota: q, told: true})
 }
 
 func TestRequestsAreSpreadWhileLittleIsLeft(t *testing.T) {
-	l := new(lane)
+	l := new(quotaState)
 	entered(t, l, 0, 0)
 	answered(l, 1, Quota{Limit: 100, Remaining: 26, Reset: 5 * time.Second})
 	entered(t, l, 0, 0)
@@ -34,7 +34,7 @@ func TestRequestsAreSpreadWhileLittleIsLeft(t *testing.T) {
 }
 
 func TestWhatIsSentCountsBeforeItIsAnswered(t *testing.T) {
-	l := new(lane)
+	l := new(quotaState)
 	entered(t, l, 0, 0)
 	answered(l, 1, Quota{Limit: 8, Remaining: 3, Reset: 10 * time.Second})
 	entered(t, l, 0, 0)
@@ -44,7 +44,7 @@ func TestWhatIsSentCountsBeforeItIsAnswered(t *testing.T) {
 }
 
 func TestWhatIsInFlightIsNotInAnOldAnswer(t *testing.T) {
-	l := new(lane)
+	l := new(quotaState)
 	for range 3 {
 		entered(t, l, 0, 0)
 	}
@@ -56,7 +56,7 @@ func TestWhatIsInFlightIsNotInAnOldAnswer(t *testing.T) {
 }
 
 func TestBehindAWallOneGoesFirst(t *testing.T) {
-	l := new(lane)
+	l := new(quotaState)
 	entered(t, l, 0, 0)
 	l.learn(noon, answer{number: 1, wall: 10 * time.Second})
 	entered(t, l, 9*time.Second, time.Second)

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Pacing of a lane whose quota runs low.
+// Pacing of a quota that runs low.
 const (
 	// unknownLow is what is low where the limit is not known.
 	unknownLow = 5
 	// longestGap is the longest time between two requests before the wall: some
 	// servers say when all is back, not when the next unit is.
 	longestGap = time.Second
-	// probeGap keeps those who waited for a reset apart until the first of them has
-	// news.
+	// probeGap spaces requests that waited for a reset until the first answer tells the
+	// new quota.
 	probeGap = 250 * time.Millisecond
 )
 
-// lane is what is known of one quota. All requests that draw on it share it.
-type lane struct {
+// quotaState is what is known of one quota. All requests that draw on it share it.
+type quotaState struct {
 	mu       sync.Mutex
 	quota    Quota // Reset is not used
 	known    bool
@@ -34,7 +34,7 @@ type lane struct {
 
 // enter lets a request in and gives it a number, or says how long it is to wait, and
 // for what news. A wait longer than most is none: then the server shall say so.
-func (l *lane) enter(now time.Time, most time.Duration) (number int64, wait time.Duration, news <-chan struct{}) {
+func (l *quotaState) enter(now time.Time, most time.Duration) (number int64, wait time.Duration, news <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if wait = l.wait(now); wait > 0 && wait <= most {
@@ -53,7 +53,7 @@ func (l *lane) enter(now time.Time, most time.Duration) (number int64, wait time
 }
 
 // wait is how long the next request is to wait.
-func (l *lane) wait(now time.Time) time.Duration {
+func (l *quotaState) wait(now time.Time) time.Duration {
 	ahead := now.Before(l.reset)
 	if !ahead && l.quota.Remaining > 0 {
 		l.known = false
@@ -68,7 +68,7 @@ func (l *lane) wait(now time.Time) time.Duration {
 }
 
 // gap is the time from the request that goes now to the next one.
-func (l *lane) gap(now time.Time) time.Duration {
+func (l *quotaState) gap(now time.Time) time.Duration {
 	left := l.reset.Sub(now)
 	if left <= 0 {
 		return probeGap
@@ -80,7 +80,7 @@ func (l *lane) gap(now time.Time) time.Duration {
 }
 
 // low is what is little of a quota.
-func (l *lane) low() int64 {
+func (l *quotaState) low() int64 {
 	if l.quota.Limit == 0 {
 		return unknownLow
 	}
@@ -88,13 +88,13 @@ func (l *lane) low() int64 {
 }
 
 // leave ends a request without news.
-func (l *lane) leave(number int64) {
+func (l *quotaState) leave(number int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end(number)
 }
 
-func (l *lane) end(number int64) {
+func (l *quotaState) end(number int64) {
 	l.inFlight--
 	if number <= l.heard {
 		l.late--
@@ -110,7 +110,7 @@ type answer struct {
 }
 
 // learn ends a request that was answered at now.
-func (l *lane) learn(now time.Time, a answer) {
+func (l *quotaState) learn(now time.Time, a answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end(a.number)
@@ -132,7 +132,7 @@ func (l *lane) learn(now time.Time, a answer) {
 		}
 	default:
 		// Those in flight may or may not be in the server's number yet. What was counted
-		// here tells more, unless it can not be.
+		// here tells more, unless the server's number contradicts it.
 		q := a.quota
 		q.Remaining = max(0, q.Remaining-l.inFlight)
 		if l.known && now.Before(l.reset) {
@@ -151,7 +151,7 @@ func (l *lane) learn(now time.Time, a answer) {
 }
 
 // hear takes a quota for true.
-func (l *lane) hear(q Quota, reset time.Time) {
+func (l *quotaState) hear(q Quota, reset time.Time) {
 	l.known, l.quota, l.reset = true, q, reset
 	l.heard, l.late, l.least = l.sent, l.inFlight, 0
 }
@@ -159,7 +159,7 @@ func (l *lane) hear(q Quota, reset time.Time) {
 // overtaken takes an answer that was on its way when a later one, perhaps, was heard.
 // It can say that there is less; that there is more only when all of them are there.
 // It says whether there is more.
-func (l *lane) overtaken(remaining int64) (more bool) {
+func (l *quotaState) overtaken(remaining int64) (more bool) {
 	l.least = min(l.least, remaining)
 	before := l.quota.Remaining
 	l.quota.Remaining = min(before, remaining)
@@ -176,48 +176,48 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// idle says whether the lane has nothing to tell any more.
-func (l *lane) idle(now time.Time) bool {
+// idle says whether the quota has nothing to tell any more.
+func (l *quotaState) idle(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inFlight == 0 && l.news == nil && (!l.known || !now.Before(l.reset))
 }
 
-// lanes are the quotas of a transport, by what tells one from another.
-type lanes struct {
-	mu   sync.Mutex
-	lane map[string]*lane
+// quotaStates are the quotas of a transport, by what tells one from another.
+type quotaStates struct {
+	mu     sync.Mutex
+	states map[string]*quotaState
 }
 
-// of returns the lane of key. There are at most most: then some with nothing
-// to tell go, or any one.
-func (s *lanes) of(key string, now time.Time, most int) *lane {
+// of returns the state of the quota named key. There are at most most: then some with
+// nothing to tell go, or any one.
+func (s *quotaStates) of(key string, now time.Time, most int) *quotaState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l, ok := s.lane[key]; ok {
+	if l, ok := s.states[key]; ok {
 		return l
 	}
-	if s.lane == nil {
-		s.lane = make(map[string]*lane)
+	if s.states == nil {
+		s.states = make(map[string]*quotaState)
 	}
-	if len(s.lane) >= most {
+	if len(s.states) >= most {
 		s.makeRoom(now)
 	}
-	l := new(lane)
-	s.lane[key] = l
+	l := new(quotaState)
+	s.states[key] = l
 	return l
 }
 
-// makeRoom looks at a few of the lanes, which are in no order: those with nothing to
+// makeRoom looks at a few of the quotas, which are in no order: those with nothing to
 // tell go, else the one looked at last.
-func (s *lanes) makeRoom(now time.Time) {
+func (s *quotaStates) makeRoom(now time.Time) {
 	const few = 16
-	before := len(s.lane)
+	before := len(s.states)
 	left := min(few, before)
-	for key, l := range s.lane {
+	for key, l := range s.states {
 		left--
-		if l.idle(now) || left == 0 && len(s.lane) == before {
-			delete(s.lane, key)
+		if l.idle(now) || left == 0 && len(s.states) == before {
+			delete(s.states, key)
 		}
 		if left == 0 {
 			return
